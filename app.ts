@@ -47,6 +47,8 @@ import openapiRoute from "./routes/openapi.js";
 import media from "./routes/media.js";
 import rooms from "./routes/rooms.js";
 import signIn from "./routes/sign-in.js";
+import sessions from "./routes/sessions.js";
+import speakers from "./routes/speakers.js";
 import uploads from "./routes/uploads.js";
 import users from "./routes/users.js";
 import worlds from "./routes/worlds.js";
@@ -145,6 +147,8 @@ export const foyer: FastifyPluginCallback<FoyerOptions> = fp<FoyerOptions>(
     app.register(health);
     app.register(worlds);
     app.register(rooms);
+    app.register(sessions);
+    app.register(speakers);
     app.register(users);
     app.register(announcements);
     app.register(messages);

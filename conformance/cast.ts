@@ -4,7 +4,7 @@
 export type Role = "member" | "moderator" | "admin";
 
 /** The rights of all users in the world, and in the room. */
-const inWorld = ["world.view", "chat.direct"] as const;
+const inWorld = ["world.view", "chat.direct", "program.read"] as const;
 const inRoom = [
   ...["room.view", "chat.read", "chat.join", "chat.send"],
   ...["question.read", "question.ask", "question.vote"],
@@ -28,7 +28,7 @@ const rightsOf: Record<Role | "silenced" | "outsider", Rights> = {
   member: { world: inWorld, room: inRoom },
   moderator: { world: inWorld, room: [...inRoom, ...moderated] },
   admin: { world: "all", room: "all" },
-  silenced: { world: ["world.view"], room: silencedIn },
+  silenced: { world: ["world.view", "program.read"], room: silencedIn },
   outsider: { world: inWorld, room: [] },
 };
 

@@ -112,6 +112,9 @@ export abstract class Stage {
   /** Makes an announcement, shown unless `changes` say otherwise. @returns its id. */
   abstract announcement(changes?: AnnouncementChanges): Promise<string>;
 
+  /** Makes a session without a room. @returns its id. */
+  abstract session(state?: "public" | "draft"): Promise<string>;
+
   /** The end of something that ends by itself, in milliseconds since 1970. */
   abstract soon(): number;
 

@@ -6,6 +6,7 @@ import { chat } from "./modules/chat/commands.js";
 import { sharedMessages } from "./modules/chat/messages.js";
 import { pollList, polls } from "./modules/items/polls/commands.js";
 import { questionList, questions } from "./modules/items/questions/commands.js";
+import { program } from "./modules/program/commands.js";
 import { rooms } from "./modules/rooms/commands.js";
 import { moderation, users } from "./modules/users/commands.js";
 import { world } from "./modules/world/commands.js";
@@ -19,6 +20,7 @@ export const commands = {
   ...chat,
   ...questions,
   ...polls,
+  ...program,
 };
 
 /** The commands that calls over HTTP carry out, too. */

@@ -19,6 +19,7 @@ import { announcementModule } from "./modules/announcements/index.js";
 import { chatModule } from "./modules/chat/index.js";
 import { pollModule } from "./modules/items/polls/index.js";
 import { questionModule } from "./modules/items/questions/index.js";
+import { programModule } from "./modules/program/index.js";
 import { Reactions } from "./modules/reactions/reactions.js";
 import { Crowds } from "./modules/rooms/crowds.js";
 import { roomModule } from "./modules/rooms/index.js";
@@ -140,16 +141,21 @@ export function composeLive(parts: LiveParts) {
   });
   const questions = questionModule({ ...delivery, store, limits, rates });
   const polls = pollModule({ ...delivery, store, limits, rates, chatted });
+  const program = programModule({
+    ...{ ...delivery, store },
+    scheduled: (...args) => world.notifier.scheduled(...args),
+  });
   // They add to logins, and end, in this order.
   const modules: readonly (LiveModule & { bound: BoundCommands })[] = [
     ...[chat, world, users, announcements],
-    ...[rooms, questions, polls],
+    ...[rooms, questions, polls, program],
   ];
 
   const endEntries = handEntries(events, {
     activity: { "world.deleted": (event) => activity.forget(event.world) },
     world: world.onEntry,
     announcements: announcements.onEntry,
+    program: program.onEntry,
     "chat.unread": chat.readStates.handlers,
     "chat.feed": chat.channels.feed.handlers,
     "chat.channels": chat.channels.handlers,

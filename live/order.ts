@@ -22,6 +22,10 @@ export const entryOrder = [
     why: "shares the line of pushes to a world, behind the rights",
   },
   {
+    part: "program",
+    why: "comes after the rights, and shares the line of pushes to a world",
+  },
+  {
     part: "chat.unread",
     why: "comes before the channels, as a deleted room leaves the unread lists before its subscriptions end",
   },

@@ -13,6 +13,17 @@ import { Poll, PollList, Question, QuestionList } from "./items.js";
 import { Message, MessageDraft, MessageList } from "./messages.js";
 import { SignInProvider, TokenIssuer } from "./issuers.js";
 import { Module, Room, RoomChanges, RoomDraft, RoomList } from "./rooms.js";
+import {
+  Session,
+  SessionChanges,
+  SessionDraft,
+  SessionList,
+  Speaker,
+  SpeakerChanges,
+  SpeakerDraft,
+  SpeakerList,
+  WrittenSession,
+} from "./program.js";
 import { PermissionConfig, Rule } from "./rules.js";
 import { ResultsList } from "./results.js";
 import { ListedWorld, NewWorld, WorldDraft, WorldList } from "./servers.js";
@@ -38,6 +49,15 @@ export const components: readonly TSchema[] = [
   RoomChanges,
   RoomList,
   Module,
+  Session,
+  SessionDraft,
+  SessionChanges,
+  SessionList,
+  WrittenSession,
+  Speaker,
+  SpeakerDraft,
+  SpeakerChanges,
+  SpeakerList,
   PermissionConfig,
   Rule,
   User,

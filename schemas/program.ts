@@ -1,8 +1,8 @@
 import { type Static, Type } from "@sinclair/typebox";
+import { time, TimeOrNull } from "./event-dates.js";
 import { PageOf, PageQuery } from "./pages.js";
 import { PROGRAM_LISTS, PROGRAM_TEXTS } from "./plain/program.js";
 import { Expected } from "./plain/texts.js";
-import { TIME_PATTERN } from "./plain/times.js";
 import { List, OneOf, Text, TextOrNull } from "./values.js";
 import { WorldParams } from "./worlds.js";
 
@@ -27,15 +27,6 @@ const StreamAddress = Text({
   [Expected]:
     "an address that begins with http:// or https://, or a path of this server",
 });
-
-const time = {
-  format: "date-time",
-  pattern: TIME_PATTERN,
-  [Expected]: "a time with an offset, such as 2027-01-31T09:30:00Z",
-};
-
-/** A time of RFC 3339 with an offset, or null. */
-const TimeOrNull = TextOrNull(time);
 
 const Link = Type.Object(
   { title: Text({ maxLength: texts.title }), url: Address },
@@ -317,25 +308,3 @@ export const SpeakerList = PageOf(Speaker, {
   description: "A page of the speakers that the caller may see, by name.",
   example: speakerExample,
 });
-
-/** When and where the event is, in the `config` of its world. */
-export const EventDates = Type.Object(
-  {
-    starts_at: Type.Optional(TimeOrNull),
-    ends_at: Type.Optional(TimeOrNull),
-    tagline: Type.Optional(Text({ maxLength: texts.title })),
-    cover: Type.Optional(
-      Type.Unsafe<{ url: string } | null>(
-        orNull(
-          Type.Object(
-            { url: Text({ minLength: 1, maxLength: texts.address }) },
-            { additionalProperties: false },
-          ),
-        ),
-      ),
-    ),
-    location: Type.Optional(Text({ maxLength: texts.title })),
-  },
-  { additionalProperties: false },
-);
-export type EventDates = Static<typeof EventDates>;

@@ -1,5 +1,6 @@
 import { Type, type Static } from "@sinclair/typebox";
 import { SignInProvider, TokenIssuer } from "./issuers.js";
+import { EventDates } from "./event-dates.js";
 import { PermissionConfig, Rule } from "./rules.js";
 import { Domain, List, ref, Text, Title, WorldId } from "./values.js";
 
@@ -79,6 +80,7 @@ export const WorldChanges = Type.Partial(
         JWT_secrets: Type.Optional(keys),
         ...issuers,
         onsite_traits: Type.Optional(ref(Rule)),
+        event: Type.Optional(EventDates),
       },
       {
         additionalProperties: true,

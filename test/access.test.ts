@@ -114,6 +114,22 @@ const table: Record<string, string> = {
     "200",
     "204",
   ),
+  "GET /api/v1/worlds/:world_id/sessions/": secret,
+  "POST /api/v1/worlds/:world_id/sessions/": secret.replaceAll("200", "201"),
+  "GET /api/v1/worlds/:world_id/sessions/:session_id/": inRoom,
+  "PATCH /api/v1/worlds/:world_id/sessions/:session_id/": inRoom,
+  "DELETE /api/v1/worlds/:world_id/sessions/:session_id/": inRoom.replaceAll(
+    "200",
+    "204",
+  ),
+  "GET /api/v1/worlds/:world_id/speakers/": secret,
+  "POST /api/v1/worlds/:world_id/speakers/": secret.replaceAll("200", "201"),
+  "GET /api/v1/worlds/:world_id/speakers/:speaker_id/": secret,
+  "PATCH /api/v1/worlds/:world_id/speakers/:speaker_id/": secret,
+  "DELETE /api/v1/worlds/:world_id/speakers/:speaker_id/": secret.replaceAll(
+    "200",
+    "204",
+  ),
   "POST /storage/upload/": "403 403 403 403 201 201 201 201 201 201 201",
 };
 
@@ -133,6 +149,7 @@ const bodies: Record<string, object> = {
   "/tokens/": { traits: [], expires_in: 60, page: null },
   "/users/:user_id/": { moderation_state: "none" },
   "POST /api/v1/worlds/:world_id/announcements/": { text: "made" },
+  "POST /api/v1/worlds/:world_id/sessions/": { title: "made" },
   "POST /api/v1/worlds/:world_id/rooms/:room_id/messages/": {
     content: { type: "text", body: "made" },
   },
@@ -155,7 +172,10 @@ function bodyOf(route: string): Partial<Request> {
 const idIn = (media: string) => media.split("/").at(-1)!.split(".")[0]!;
 
 /** The ids in the path of a route, beside those of a world and a room. */
-type Ids = Record<"file" | "user" | "announcement" | "event", string>;
+type Ids = Record<
+  "file" | "user" | "announcement" | "event" | "session" | "speaker",
+  string
+>;
 
 /** The URL of a route, on things that exist. */
 const urlOf = (
@@ -173,6 +193,8 @@ const urlOf = (
     .replace(":world_id", "demo")
     .replace(":room_id", room)
     .replace(":file_id", file)
+    .replace(":session_id", ids.session ?? ABSENT_ID)
+    .replace(":speaker_id", ids.speaker ?? ABSENT_ID)
     .replace("/docs/:name", "/docs/configure.md")
     .replace("/docs/guides/:name", "/docs/guides/configure")
     .replace("/docs/static/:name", "/docs/static/swagger-ui.css")
@@ -245,6 +267,16 @@ async function furnished(t: Test, permissions = rules({})) {
       const { id } = await store.announcements.create("demo", { text: "x" });
       return { announcement: id };
     }
+    if (route.includes(":session_id")) {
+      const draft = { title: "x", room_id: room };
+      const made = await store.program.createSession("demo", draft);
+      return "session" in made ? { session: made.session.value.id } : {};
+    }
+    if (route.includes(":speaker_id")) {
+      const draft = { name: "x" };
+      const made = await store.program.createSpeaker("demo", draft, []);
+      return "value" in made ? { speaker: made.value.id } : {};
+    }
     if (!route.includes(":event_id")) return {};
     const { event } = await store.chat.send("demo", room, {
       ...{ sender: await user(), content: { type: "text", body: "x" } },
@@ -280,17 +312,25 @@ async function checkTable(
       const got = await send(route, { url, as });
       found.push(got.status);
       if (route.startsWith("DELETE")) {
-        const { file, event } = ids;
+        const { file, event, session, speaker } = ids;
+        const named = session ?? speaker;
+        const isOfProgram = async () => {
+          const { sessions, speakers } = await store.program.get("demo");
+          const all = [...sessions, ...speakers];
+          return all.some(({ value }) => value.id === named);
+        };
         const isMessage = async () =>
           !(
             await store.chat.event("demo", id, Number(event))
           )?.content.includes("deleted");
         const left =
-          event !== undefined
-            ? await isMessage()
-            : file === undefined
-              ? await store.rooms.get("demo", id)
-              : await store.files.get("demo", file);
+          named !== undefined
+            ? await isOfProgram()
+            : event !== undefined
+              ? await isMessage()
+              : file === undefined
+                ? await store.rooms.get("demo", id)
+                : await store.files.get("demo", file);
         t.equal(!left, got.status === 204, `${route} by ${name}: what is left`);
       }
       const head = route.replace("GET", "HEAD");

@@ -42,6 +42,8 @@ export class RemoteStage extends Stage {
   readonly #foreign: Access | undefined;
   /** The connections of users who prepare the row. */
   readonly #backstage = new Map<Person, Promise<Client>>();
+  /** The sessions that the row made. */
+  readonly #sessions: string[] = [];
 
   /** @param tag names the users of this row. */
   constructor(
@@ -229,6 +231,16 @@ export class RemoteStage extends Stage {
     return announcement.id;
   }
 
+  override async session(
+    state: "public" | "draft" = "public",
+  ): Promise<string> {
+    const draft = { title: `${SECRET} session`, state };
+    const made = await this.#site.rest.send("POST", "sessions/", draft);
+    const { id } = made as { id: string };
+    this.#sessions.push(id);
+    return id;
+  }
+
   override soon(): number {
     return this.#site.rest.now + VISIBLE;
   }
@@ -277,6 +289,9 @@ export class RemoteStage extends Stage {
   async clear(): Promise<void> {
     const { foreignRest, world } = this.#site;
     await this.ready();
+    for (const id of this.#sessions) {
+      await this.#site.rest.send("DELETE", `sessions/${id}/`);
+    }
     await world.clear();
     await Promise.all(people.map((name) => world.erase(this.#uid(name))));
     const foreigner = { token_id: this.#uid("foreigner") };

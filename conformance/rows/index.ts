@@ -3,6 +3,7 @@ import { announcementRows } from "./announcements.js";
 import { chatRows } from "./chat.js";
 import { eventRows } from "./events.js";
 import { pollRows } from "./polls.js";
+import { programRows } from "./program.js";
 import { questionRows } from "./questions.js";
 import { roomRows } from "./rooms.js";
 import { userRows } from "./users.js";
@@ -17,5 +18,6 @@ export const rows: Rows = {
   ...chatRows,
   ...questionRows,
   ...pollRows,
+  ...programRows,
   ...eventRows,
 };

@@ -119,6 +119,8 @@ const ofWorld = entryWith();
 const ofRoom = entryWith({ room: isId });
 const ofUser = entryWith({ user: isId });
 const ofFile = entryWith({ file: isId });
+const ofSession = entryWith({ session: isId }, { fields: isTexts });
+const ofSpeaker = entryWith({ speaker: isId });
 const ofAnnouncement = entryWith(
   { announcement: isId, wasVisible: isFlag },
   { hidden: isAnnouncement },
@@ -176,6 +178,18 @@ const entries: Readonly<Record<Entry["type"], Shape>> = {
   "poll.deleted": entryWith({ room: isId, poll: isId, wasPublic: isFlag }),
   "poll.voted": entryWith({ room: isId, poll: isId, votes }),
   "poll.pinned": entryWith({ room: isId, poll: isNullOr(isId) }),
+  "session.created": ofSession,
+  "session.updated": ofSession,
+  "session.deleted": ofSession,
+  "speaker.created": ofSpeaker,
+  "speaker.updated": ofSpeaker,
+  "speaker.deleted": ofSpeaker,
+  "program.imported": entryWith({
+    created: isCount,
+    updated: isCount,
+    deleted: isCount,
+  }),
+  "program.favored": ofUser,
   "file.added": ofFile,
   "file.deleted": ofFile,
 };

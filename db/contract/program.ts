@@ -46,6 +46,14 @@ export interface Program {
   readonly settings: string;
 }
 
+/** The program of a world that has had none. */
+export const NO_PROGRAM: Program = Object.freeze({
+  sessions: Object.freeze([]),
+  speakers: Object.freeze([]),
+  places: new Map<Place, PlaceStamps>(),
+  settings: "",
+});
+
 /** A write that was refused for its values, with what is wrong with them by field. */
 export interface Refused {
   readonly faults: Faults;

@@ -4,6 +4,7 @@ import type { ChatStore } from "./chat.js";
 import type { LogStore } from "../log/entries.js";
 import type { Author } from "./author.js";
 import type { PollStore } from "./polls.js";
+import type { ProgramStore } from "./program.js";
 import type { QuestionStore } from "./questions.js";
 import type { WorldCopy } from "../../schemas/world-document.js";
 import type {
@@ -224,7 +225,7 @@ export interface FilePage {
 
 /** Why the store refused an operation. */
 export type StoreProblem =
-  /** The record to change, or its world, does not exist; `field` is one of `world`, `room`, `user`, `file`, `announcement`, `event`, `question`, `poll` or `option`. */
+  /** The record to change, or its world, does not exist; `field` is one of `world`, `room`, `user`, `file`, `announcement`, `event`, `question`, `poll`, `option`, `session` or `speaker`. */
   | "absent"
   /** The record exists, but not in a version that the caller named. */
   | "changed"
@@ -234,7 +235,7 @@ export type StoreProblem =
   | "busy"
   /** The user is banned or silenced, or may not do this in a channel; or the poll does not take this vote (`field` is `poll`). */
   | "denied"
-  /** The files of the world would exceed their quota, a user blocks too many others (`field` is `blocks`), an event has too many reactions (`reactions`), or a poll too many options (`options`). */
+  /** The files of the world would exceed their quota, a user blocks too many others (`field` is `blocks`), an event has too many reactions (`reactions`), a poll too many options (`options`), or a user too many favorites (`favorites`). */
   | "quota"
   /** The commit failed in a way that leaves open whether it happened. */
   | "doubtful"
@@ -317,6 +318,7 @@ export interface Store {
   readonly chat: ChatStore;
   readonly questions: QuestionStore;
   readonly polls: PollStore;
+  readonly program: ProgramStore;
   readonly log: LogStore;
   /** How much there is now. */
   counts(): Promise<Counts>;

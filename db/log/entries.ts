@@ -119,6 +119,25 @@ export type Change =
   | { type: "poll.voted"; room: string; poll: string; votes: Vote[] }
   /** This poll is pinned now; null for none. */
   | { type: "poll.pinned"; room: string; poll: string | null }
+  | {
+      type: "session.created" | "session.updated" | "session.deleted";
+      session: string;
+      /** The names of the fields that an update changed. */
+      fields?: string[];
+    }
+  | {
+      type: "speaker.created" | "speaker.updated" | "speaker.deleted";
+      speaker: string;
+    }
+  /** An import changed this many sessions. Of very many, there are no other entries. */
+  | {
+      type: "program.imported";
+      created: number;
+      updated: number;
+      deleted: number;
+    }
+  /** The favorites of a user changed. */
+  | { type: "program.favored"; user: string }
   | { type: "file.added" | "file.deleted"; file: string };
 
 /** The fields of every entry. */

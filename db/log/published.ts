@@ -155,6 +155,23 @@ const table: Table = {
     type: "poll.updated",
     data: { room_id: room, poll_id: poll, fields: PINNED },
   }),
+  "session.created": ({ session }) => ({
+    type: "session.created",
+    data: { session_id: session },
+  }),
+  "session.updated": ({ session, fields = [] }) => ({
+    type: "session.updated",
+    data: { session_id: session, fields },
+  }),
+  "session.deleted": ({ session }) => ({
+    type: "session.deleted",
+    data: { session_id: session },
+  }),
+  "speaker.created": undefined,
+  "speaker.updated": undefined,
+  "speaker.deleted": undefined,
+  "program.imported": undefined,
+  "program.favored": undefined,
   "file.added": ({ file }) => ({ type: "file.added", data: { file_id: file } }),
   "file.deleted": ({ file }) => ({
     type: "file.deleted",

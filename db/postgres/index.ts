@@ -3,6 +3,7 @@ import { cachedAnnouncements } from "./worlds/cached-announcements.js";
 import { boundDomains } from "./engine/domains.js";
 import { ChatChores } from "./chat/chat-chores.js";
 import { chatStore } from "./chat/chat.js";
+import { programStore } from "../shared/program/index.js";
 import { counts } from "./inspection/counts.js";
 import type { Database } from "./engine/database.js";
 import { logStore } from "./log/log-store.js";
@@ -23,6 +24,7 @@ export function postgresStore(db: Database): Store {
     rooms: roomStore(db),
     users: userStore(db),
     ...domains,
+    program: programStore(domains.program),
     announcements: cachedAnnouncements(db, domains.announcements),
     chat: chatStore(db),
     log: logStore(db),

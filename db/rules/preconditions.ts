@@ -10,7 +10,9 @@ export const absent = (
     | "event"
     | "question"
     | "poll"
-    | "option",
+    | "option"
+    | "session"
+    | "speaker",
 ) => new StoreError("absent", `There is no such ${kind}.`, kind);
 
 export const denied = (reason: string) => new StoreError("denied", reason);

@@ -73,9 +73,9 @@ export function programVersion(
 ): string {
   const stampOf = ({ shown, all }: PlaceStamps) => (reader.edits ? all : shown);
   const parts = [
-    reader.edits,
     program.settings,
     more,
+    ...(program.places.size > 0 ? [reader.edits] : []),
     ...placesOf(program, reader).map(([place, stamps]) => [
       place,
       stampOf(stamps),

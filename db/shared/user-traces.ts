@@ -40,4 +40,27 @@ export const USER_TRACES: readonly Trace[] = [
     statement:
       "UPDATE poll_ballots SET user_id = NULL WHERE world_id = $1 AND user_id = $2",
   },
+  // The speaker who was this user stays, without the user.
+  {
+    table: "programs",
+    statement: `UPDATE programs SET stamp = stamp || '+' WHERE world_id = $1 AND EXISTS
+      (SELECT 1 FROM program_speakers WHERE world_id = $1 AND user_id = $2)`,
+  },
+  {
+    table: "program_places",
+    statement: `UPDATE program_places SET changed = changed || '+',
+        shown = CASE WHEN shown = '' THEN '' ELSE shown || '+' END
+      WHERE world_id = $1 AND EXISTS
+        (SELECT 1 FROM program_speakers WHERE world_id = $1 AND user_id = $2)`,
+  },
+  {
+    table: "program_speakers",
+    statement: `UPDATE program_speakers SET user_id = NULL, revision = revision + 1
+      WHERE world_id = $1 AND user_id = $2`,
+  },
+  {
+    table: "program_favorites",
+    statement:
+      "DELETE FROM program_favorites WHERE world_id = $1 AND user_id = $2",
+  },
 ];

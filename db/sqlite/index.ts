@@ -18,6 +18,7 @@ import {
   type OpeningOptions,
   storeErrorOf,
 } from "./engine/database.js";
+import { programStore } from "../shared/program/index.js";
 import { boundDomains } from "./engine/domains.js";
 import { sqlOn } from "./engine/sql.js";
 import { marksIn } from "./erasure/erasure-marks.js";
@@ -96,6 +97,7 @@ function storeIn(
   let closed = false;
   const sql = sqlOn(db, read);
   const reading = { ...sql, snapshot: <T>(all: (of: Sql) => T) => all(sql) };
+  const domains = boundDomains(reading, writer, erasing);
   if (marksIn(dataDir).length > 0 || chat.hasRemains()) writer.begin();
 
   return {
@@ -181,7 +183,8 @@ function storeIn(
         erasing(() => writer.run("eraseUser", by, worldId, name)),
     },
     chat: chatStore(chat, writer, read, erasing),
-    ...boundDomains(reading, writer, erasing),
+    ...domains,
+    program: programStore(domains.program),
     log: {
       heads: (worlds) => readAnew(() => log.heads(worlds)),
       since: (...args) => readAnew(() => log.since(...args)),

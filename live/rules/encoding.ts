@@ -21,10 +21,24 @@ export class SharedJson<T> extends Json<T> {
   }
 }
 
+/** An answer as JSON, the large part of which many receivers share as bytes. */
+export class Around<T> {
+  /** Only the compiler knows it. */
+  declare readonly value: T;
+
+  /** @param shared UTF-8. It is not copied: do not change it. */
+  constructor(
+    readonly before: string,
+    readonly shared: Buffer,
+    readonly after: string,
+  ) {}
+}
+
 /** A value that may be {@link Json}, as a whole or in parts. */
 export type Sendable<T> =
   | T
   | Json<T>
+  | Around<T>
   | (T extends readonly (infer E)[]
       ? readonly Sendable<E>[]
       : T extends object
@@ -37,6 +51,9 @@ export function jsonOf(value: unknown): string {
     return JSON.stringify(value) ?? "null";
   }
   if (value instanceof Json) return value.text;
+  if (value instanceof Around) {
+    return value.before + value.shared.toString() + value.after;
+  }
   if (Array.isArray(value)) return `[${value.map(jsonOf).join()}]`;
   const fields: string[] = [];
   for (const [name, field] of Object.entries(value)) {

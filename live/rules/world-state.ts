@@ -16,6 +16,7 @@ import {
   stringsInWorld,
 } from "./rights.js";
 import { sentRoom, sentWorld } from "./shapes.js";
+import { stagesOf, withStages } from "./stages.js";
 import { hasModule } from "./room-modules.js";
 import { type Seen, Told } from "./told.js";
 
@@ -227,7 +228,10 @@ export class WorldState {
     const earlier = before ? before.#byId : new Map<string, never>();
     this.rooms = rooms.map((room) => {
       const known = earlier.get(room.value.id);
-      return known?.version === room.version ? known : room;
+      const isSame =
+        known?.version === room.version &&
+        known.value.stored.schedule_data === room.value.stored.schedule_data;
+      return isSame ? known : room;
     });
     this.#byId = new Map(this.rooms.map((room) => [room.value.id, room]));
     addTraits(world.value.permission_config, this.#relevant);
@@ -385,7 +389,9 @@ export class WorldStates {
       read = await this.#store.rooms.all(id, { page: page++, pageSize: PAGE });
       rooms.push(...read);
     } while (read.length === PAGE);
+    const program = await this.#store.program.get(id);
+    const shown = withStages(rooms, stagesOf(program, this.#clock.date()));
     const world = await this.#store.worlds.get(id);
-    return world && new WorldState(world, rooms, order, this.#old.get(id));
+    return world && new WorldState(world, shown, order, this.#old.get(id));
   }
 }

@@ -1,7 +1,7 @@
 import { elementIn, findLosses } from "../../schemas/fidelity.js";
 import type { Faults } from "../../schemas/errors.js";
 import type { Connection } from "./connection.js";
-import { jsonOf, SharedJson } from "../rules/encoding.js";
+import { Around, jsonOf, SharedJson } from "../rules/encoding.js";
 import { Close, frameAround, textFrame } from "./frame.js";
 import type { Login } from "./login-state.js";
 import type { Message } from "./message-loop.js";
@@ -155,6 +155,10 @@ export function messageHandler({ logIn, dispatch, metrics }: MessagePorts) {
     });
     metrics?.succeeded(action as string);
     const start = `["success",${id === undefined ? "" : `${id},`}`;
+    if (result instanceof Around) {
+      const { before, shared, after } = result;
+      return frameAround(start + before, shared, `${after}]`);
+    }
     return result instanceof SharedJson
       ? frameAround(start, result.bytes, "]")
       : [textFrame(`${start}${jsonOf(result)}]`)];

@@ -69,6 +69,8 @@ export const liveErrors = {
   "question.inactive": "The room does not take questions at the moment.",
   "poll.unknown": "There is no such poll in this room.",
   "poll.inactive": "The room does not take polls at the moment.",
+  "program.unknown": "There is no such session, or the caller does not see it.",
+  "program.too_many": "The caller has a thousand favorites already.",
   "poll.vote": "The poll is not open, or takes only one option.",
 } as const;
 export type LiveErrorCode = keyof typeof liveErrors;
@@ -82,6 +84,7 @@ export const liveModules = [
   "question",
   "poll",
   "announcement",
+  "program",
   "exhibition",
 ] as const;
 

@@ -6,6 +6,7 @@ import {
 } from "./announcements.js";
 import { chatCommands, chatPushes, SentChannel } from "./chat.js";
 import { pollCommands, pollPushes } from "./polls.js";
+import { programCommands, programPushes } from "./program.js";
 import { questionCommands, questionPushes } from "./questions.js";
 import { roomCommands, roomPushes } from "./rooms.js";
 import { OwnUser, userCommands, userPushes } from "./users.js";
@@ -53,6 +54,7 @@ export const commands = {
   ...chatCommands,
   ...questionCommands,
   ...pollCommands,
+  ...programCommands,
 };
 
 /** The data of every push, by its name. */
@@ -72,6 +74,7 @@ export const pushes = {
   ...chatPushes,
   ...questionPushes,
   ...pollPushes,
+  ...programPushes,
 } as const satisfies Record<string, { summary: string; data: TSchema }>;
 
 /** The types of {@link commands}. */
@@ -93,6 +96,7 @@ export * from "./announcements.js";
 export * from "./chat.js";
 export * from "./frames.js";
 export * from "./polls.js";
+export * from "./program.js";
 export * from "./questions.js";
 export * from "./rooms.js";
 export * from "./users.js";

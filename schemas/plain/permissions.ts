@@ -44,6 +44,7 @@ const keys = {
   "question.vote": { open: true, room: "room:question.vote" },
   "poll.read": { open: true, room: "room:poll.read" },
   "poll.vote": { open: true, room: "room:poll.vote" },
+  "program.read": { open: true },
   "chat.moderate": both("room:chat.moderate"),
   "question.moderate": {
     otherwise: "chat.moderate",
@@ -62,6 +63,7 @@ const keys = {
   },
   "room.update": both("room:update"),
   "room.delete": both("room:delete"),
+  "program.update": { otherwise: "room.update" },
   "world.update": { world: ["world:update"] },
   "user.list": { otherwise: "world.update", world: ["world:users.list"] },
   "user.manage": { otherwise: "chat.moderate", world: ["world:users.manage"] },
@@ -169,6 +171,7 @@ const SILENCED: ReadonlySet<PermissionKey> = new Set<PermissionKey>([
   "chat.join",
   "question.read",
   "poll.read",
+  "program.read",
 ]);
 
 /** Whether moderation takes a key away from a user. */

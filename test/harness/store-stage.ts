@@ -158,6 +158,15 @@ export class StoreStage extends Stage {
     return made.id;
   }
 
+  override async session(
+    state: "public" | "draft" = "public",
+  ): Promise<string> {
+    const draft = { title: `${SECRET} session`, state };
+    const made = await this.store.program.createSession(this.world, draft);
+    if ("faults" in made) throw new Error(JSON.stringify(made.faults));
+    return made.session.value.id;
+  }
+
   override soon(): number {
     return Date.now() + VISIBLE;
   }

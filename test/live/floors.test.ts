@@ -119,7 +119,7 @@ void t.test("no folder has more than 25 files", async (t) => {
 
 void t.test("entries pass the parts in this order", async (t) => {
   const listed = [
-    ...["activity", "world", "announcements"],
+    ...["activity", "world", "announcements", "program"],
     ...["chat.unread", "chat.feed", "chat.channels", "chat.pages"],
     ...["questions", "polls", "reset", "own"],
   ] as const;

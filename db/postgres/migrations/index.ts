@@ -1,3 +1,4 @@
+import program from "../../shared/migrations/program.js";
 import type { Migration } from "./migration.js";
 import everything from "./0001-everything.js";
 import erasedEdits from "./0002-erased-edits.js";
@@ -13,4 +14,5 @@ export const migrations: readonly Migration[] = [
   foldedFields,
   log,
   { tables: forPostgres(pruned) },
+  { tables: forPostgres(program) },
 ];

@@ -1,3 +1,4 @@
+import { roomDeleted, rulesChanged } from "../../shared/program/stamps.js";
 import type { PermissionConfig } from "../../../schemas/plain/permissions.js";
 import { absent, expectVersion } from "../../rules/preconditions.js";
 import {
@@ -85,7 +86,10 @@ export async function updateRoom(
     : undefined;
   const revision = seen.revision + 1;
   await write(sql, world, id, { ...changes, revision }, group);
-  if (group !== undefined) await leaveGroup(sql, world, hidden.view_group);
+  if (group !== undefined) {
+    await leaveGroup(sql, world, hidden.view_group);
+    await rulesChanged(sql, world);
+  }
   const { domain = hidden.own_domain } = changes;
   return {
     ...seen,
@@ -127,6 +131,7 @@ export async function deleteRoom(
     id,
   ]);
   await leaveGroup(sql, world, hidden.view_group);
+  await roomDeleted(sql, world, id);
   const rules = readRoom(seen).value.permission_config;
   log.append({
     ...{ type: "room.deleted", room: id, rules },

@@ -1,3 +1,4 @@
+import { datesChanged, rulesChanged } from "../../shared/program/stamps.js";
 import type { WorldCopy } from "../../../schemas/world-document.js";
 import type { WorldChanges, WorldConfig } from "../../../schemas/worlds.js";
 import {
@@ -14,6 +15,8 @@ import {
 import type { WorldSettings } from "../../contract/store.js";
 import {
   changedWorld,
+  hasOtherDates,
+  hasOtherRules,
   configuredWorld,
   expectFreeDomain,
   hostOf,
@@ -168,6 +171,8 @@ async function save(
     row.domain,
     row.revision,
   ]);
+  if (hasOtherRules(old, row)) await rulesChanged(sql, row.id);
+  if (hasOtherDates(old, row)) await datesChanged(sql, row.id);
   if (isFoundOtherwise(old, row)) log.appendToAll(change);
   else log.append(change);
   return row;

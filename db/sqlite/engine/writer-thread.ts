@@ -54,8 +54,8 @@ const erasing = new Erasing(db, dataDir, (limit) =>
   erasures.eraseRemains(limit),
 );
 const erasesQuestions = () => erasing.erases(["questions"]);
-const worlds = worldWrites(db, log);
-const rooms = roomWrites(db, log, erasesQuestions);
+const worlds = worldWrites(db, sql, log);
+const rooms = roomWrites(db, sql, log, erasesQuestions);
 const users = userWrites(db, sql, log);
 const writes = {
   ...worlds,

@@ -13,6 +13,11 @@ export const ERASED_TABLES = [
   "questions",
   "polls",
   "poll_options",
+  "programs",
+  "program_places",
+  "program_sessions",
+  "program_speakers",
+  "program_favorites",
 ] as const;
 export type ErasedTable = (typeof ERASED_TABLES)[number];
 

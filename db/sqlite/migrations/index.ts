@@ -1,3 +1,4 @@
+import program from "../../shared/migrations/program.js";
 import worldsAndRooms from "./0001-worlds-and-rooms.js";
 import usersAndFiles from "./0002-users-and-files.js";
 import lists from "./0003-lists-of-users-and-files.js";
@@ -29,4 +30,5 @@ export const migrations: readonly string[] = [
   log,
   worldInEveryKey,
   forSqlite(pruned),
+  forSqlite(program),
 ];

@@ -1,3 +1,4 @@
+import { roomDeleted, rulesChanged } from "../../shared/program/stamps.js";
 import type { PermissionConfig } from "../../../schemas/plain/permissions.js";
 import type { Room, RoomDraft } from "../../../schemas/rooms.js";
 import type { RoomRecord } from "../../../schemas/world-document.js";
@@ -28,6 +29,7 @@ import {
 import type { RoomUpdate } from "../../contract/store.js";
 import { taken } from "../../copies/world-copies.js";
 import { channelRemoval } from "../chat/chat-remains.js";
+import type { Sql } from "../../shared/sql.js";
 import type { Connection } from "../engine/connection.js";
 import type { WriteLog } from "../log/log-writes.js";
 
@@ -49,7 +51,12 @@ type FoundRoom = [
  * @param erases is called before a room with questions is deleted, whose bytes then
  *   have to leave the database.
  */
-export function roomWrites(db: Connection, log: WriteLog, erases: () => void) {
+export function roomWrites(
+  db: Connection,
+  sql: Sql,
+  log: WriteLog,
+  erases: () => void,
+) {
   const domainOf = db
     .prepare<[string], string>("SELECT domain FROM worlds WHERE id = ?")
     .pluck();
@@ -180,13 +187,13 @@ export function roomWrites(db: Connection, log: WriteLog, erases: () => void) {
   }
 
   /** @param type of the entry about the change. */
-  function change(
+  async function change(
     type: "room.updated" | "room.scheduled",
     worldId: string,
     id: string,
     asked: RoomUpdate,
     versions?: readonly string[],
-  ): WholeRoomRow {
+  ): Promise<WholeRoomRow> {
     const { seen, hidden } = find(worldId, id, versions);
     const changes = roomChanges(seen, hidden.own_domain, asked);
     log.append(worldId, {
@@ -211,7 +218,10 @@ export function roomWrites(db: Connection, log: WriteLog, erases: () => void) {
       columns.view_group = enterGroup(worldId, asked.permission_config!);
     }
     update(id, columns);
-    if (changes.permission_config) quitGroup(hidden.view_group);
+    if (changes.permission_config) {
+      quitGroup(hidden.view_group);
+      await rulesChanged(sql, worldId);
+    }
     return row;
   }
 
@@ -247,7 +257,7 @@ export function roomWrites(db: Connection, log: WriteLog, erases: () => void) {
       worldId: string,
       id: string,
       schedule_data: Record<string, unknown> | null,
-    ): WholeRoomRow =>
+    ): Promise<WholeRoomRow> =>
       change("room.scheduled", worldId, id, { extras: { schedule_data } }),
 
     reorderRooms(worldId: string, ids: readonly string[]): void {
@@ -269,18 +279,20 @@ export function roomWrites(db: Connection, log: WriteLog, erases: () => void) {
       id: string,
       asked: RoomUpdate,
       versions?: readonly string[],
-    ): WholeRoomRow => change("room.updated", worldId, id, asked, versions),
+    ): Promise<WholeRoomRow> =>
+      change("room.updated", worldId, id, asked, versions),
 
-    deleteRoom(
+    async deleteRoom(
       worldId: string,
       id: string,
       versions?: readonly string[],
-    ): PermissionConfig {
+    ): Promise<PermissionConfig> {
       const { seen, hidden } = find(worldId, id, versions);
       if (hasQuestions.get(worldId, id)) erases();
       removeChannels.ofRoom(id);
       remove.run(id);
       quitGroup(hidden.view_group);
+      await roomDeleted(sql, worldId, id);
       const rules = readRoom(seen).value.permission_config;
       log.erasedData(worldId);
       log.append(worldId, {

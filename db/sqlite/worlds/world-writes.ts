@@ -1,3 +1,4 @@
+import { datesChanged, rulesChanged } from "../../shared/program/stamps.js";
 import type { WorldCopy } from "../../../schemas/world-document.js";
 import type { WorldChanges, WorldConfig } from "../../../schemas/worlds.js";
 import {
@@ -15,6 +16,8 @@ import { INDEX } from "../../log/entries.js";
 import type { WorldSettings } from "../../contract/store.js";
 import {
   changedWorld,
+  hasOtherDates,
+  hasOtherRules,
   configuredWorld,
   expectFreeDomain,
   hostOf,
@@ -25,11 +28,12 @@ import {
   worldFieldChanges,
 } from "../../rules/world-rows.js";
 import { channelRemoval } from "../chat/chat-remains.js";
+import type { Sql } from "../../shared/sql.js";
 import type { Connection } from "../engine/connection.js";
 import type { WriteLog } from "../log/log-writes.js";
 
 /** The writes of worlds. Each runs inside a transaction of its caller. */
-export function worldWrites(db: Connection, log: WriteLog) {
+export function worldWrites(db: Connection, sql: Sql, log: WriteLog) {
   const select = db.prepare<[string], WorldRow>(
     `SELECT ${WORLD_COLUMNS} FROM worlds WHERE id = ?`,
   );
@@ -82,13 +86,15 @@ export function worldWrites(db: Connection, log: WriteLog) {
   }
 
   /** Writes a row if it has changed. */
-  function save(old: WorldRow, row: WorldRow): WorldRow {
+  async function save(old: WorldRow, row: WorldRow): Promise<WorldRow> {
     const changes = worldFieldChanges(old, row);
     log.append(row.id, { type: "world.updated", changes });
     if (sameValues(old, row)) return old;
     row.revision++;
     if (row.domain !== old.domain) claimDomain(row);
     update.run(row);
+    if (hasOtherRules(old, row)) await rulesChanged(sql, row.id);
+    if (hasOtherDates(old, row)) await datesChanged(sql, row.id);
     if (isFoundOtherwise(old, row)) {
       log.append(INDEX, { type: "world.updated", changes });
     }
@@ -122,11 +128,11 @@ export function worldWrites(db: Connection, log: WriteLog) {
       return row;
     },
 
-    updateWorld(
+    async updateWorld(
       id: string,
       changes: WorldChanges,
       versions?: readonly string[],
-    ): WorldRow {
+    ): Promise<WorldRow> {
       const old = find(id, versions);
       const row = changedWorld(old, changes);
       if (isFoundOtherwise(old, row)) {
@@ -135,11 +141,11 @@ export function worldWrites(db: Connection, log: WriteLog) {
       return save(old, row);
     },
 
-    configureWorld(
+    async configureWorld(
       id: string,
       settings: WorldSettings,
       versions?: readonly string[],
-    ): WorldRow {
+    ): Promise<WorldRow> {
       const old = find(id, versions);
       return save(old, configuredWorld(old, settings));
     },

@@ -77,8 +77,7 @@ export class Notifier {
       "rooms.reordered": refresh,
       "room.opened": ({ world, room }) =>
         this.#changed(world, () => this.#opened(world, room)),
-      "room.scheduled": ({ world, room }) =>
-        this.#changed(world, () => this.#scheduled(world, room)),
+      "room.scheduled": ({ world, room }) => this.scheduled(world, room),
       "room.deleted": ({ world, room, rules, by }) =>
         this.#changed(world, () => {
           this.#deleted(world, room, rules);
@@ -204,7 +203,12 @@ export class Notifier {
     });
   }
 
-  #scheduled(world: string, id: string): void {
+  /** A room has other schedule data now, by itself or by its sessions. */
+  scheduled(world: string, room: string): void {
+    this.#changed(world, () => this.#pushSchedule(world, room));
+  }
+
+  #pushSchedule(world: string, id: string): void {
     const { pushes, states } = this.#ports;
     pushes.push({ world }, async () => {
       const state = await states.get(world);

@@ -1,5 +1,6 @@
 import type { Entry, LogStore, OnAppended } from "../../../db/log/entries.js";
 import type { Position } from "../../../db/log/log.js";
+import { NO_PROGRAM, type ProgramStore } from "../../../db/contract/program.js";
 import { type Store, StoreError } from "../../../db/contract/store.js";
 import type { Random } from "../random.js";
 import type { ProcessTime, Timeline } from "../timeline.js";
@@ -45,6 +46,12 @@ const logStore: Sync<Omit<LogStore, "prune">> = {
   },
 };
 
+/** Worlds of a simulation have no program. */
+const programStore: Sync<Pick<ProgramStore, "get" | "favorites">> = {
+  get: () => NO_PROGRAM,
+  favorites: () => [],
+};
+
 const parts = {
   worlds: worldStore,
   rooms: roomStore,
@@ -53,6 +60,7 @@ const parts = {
   chat: chatStore,
   questions: questionStore,
   polls: pollStore,
+  program: programStore,
   log: logStore,
 };
 
@@ -67,7 +75,7 @@ const READS: ReadonlySet<string> = new Set([
     "isMember",
     "members",
   ],
-  ...["memberships", "unread", "seen", "ballots", "voters"],
+  ...["memberships", "unread", "seen", "ballots", "voters", "favorites"],
 ]);
 
 /** A method of the simulated database. */

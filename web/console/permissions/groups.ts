@@ -14,7 +14,10 @@ export interface Group {
 const known: readonly Group[] = [
   {
     title: "console.groupAttend",
-    keys: ["world.view", "room.view", "file.upload", "chat.direct"],
+    keys: [
+      ...["world.view", "room.view", "file.upload", "chat.direct"],
+      "program.read",
+    ],
   },
   {
     title: "console.groupTalk",

@@ -207,6 +207,8 @@ export const de: ConsoleMessages = {
     may_world_announce: "Ankündigungen machen",
     may_room_create: "Räume anlegen",
     may_room_update: "Räume bearbeiten",
+    may_program_read: "Das Programm sehen",
+    may_program_update: "Das Programm ändern",
     may_room_delete: "Räume löschen",
     may_world_update: "Die Welt bearbeiten",
     may_user_list: "Personen auflisten und suchen",

@@ -199,6 +199,8 @@ export const en = {
     may_world_announce: "Make announcements",
     may_room_create: "Create rooms",
     may_room_update: "Edit rooms",
+    may_program_read: "Read the program",
+    may_program_update: "Change the program",
     may_room_delete: "Delete rooms",
     may_world_update: "Edit the world",
     may_user_list: "List and search people",

@@ -1,0 +1,96 @@
+import type { ProgramStore } from "../../../db/contract/program.js";
+import { StoreError } from "../../../db/contract/store.js";
+import type { Clock } from "../../../db/log/clock.js";
+import type { Commands, SentProgram } from "../../../schemas/live/index.js";
+import { MAX_FAVORITES } from "../../../schemas/plain/program.js";
+import type { Context } from "../../context.js";
+import type { CommandTable } from "../../module.js";
+import { Around } from "../../rules/encoding.js";
+import { LiveError, worldDenied } from "../../rules/problems.js";
+import type { View, WorldStates } from "../../rules/world-state.js";
+import { encodedFor, sessionsFor, versionFor } from "./sight.js";
+
+/** The ports of the commands about the program. */
+export interface ProgramPorts {
+  readonly clock: Clock;
+  readonly states: WorldStates;
+  readonly store: { readonly program: ProgramStore };
+}
+
+/** The program of a world, and the favorites of its users. */
+export const program: CommandTable<
+  Extract<keyof Commands, `program.${string}`>,
+  ProgramPorts
+> = {
+  "program.get": { requires: "program.read", handler: get },
+  "program.favorite": { requires: "program.read", handler: favorite },
+};
+
+const unknownSession = () =>
+  new LiveError("program.unknown", "Unknown session ID");
+
+/** What the caller sees of the world now. */
+async function viewOf({
+  ports,
+  connection,
+}: Context<ProgramPorts>): Promise<View> {
+  const state = await ports.states.get(connection.world);
+  if (!state) throw worldDenied();
+  return connection.viewOf(state);
+}
+
+async function get(
+  context: Context<ProgramPorts>,
+  { version: known }: Commands["program.get"]["payload"],
+) {
+  const { ports, connection, me } = context;
+  const { store, clock } = ports;
+  const view = await viewOf(context);
+  const program = await store.program.get(connection.world);
+  const marked = await store.program.favorites(connection.world, me.id);
+  const seen = sessionsFor(view, program);
+  const favorites = marked.filter((id) => seen.has(id));
+  const version = versionFor(view, program);
+  const now = new Date(clock.date()).toISOString();
+  if (known === version) return { version, now, favorites };
+  const before = JSON.stringify({ version, now }).slice(0, -1);
+  return new Around<SentProgram>(
+    `${before},`,
+    encodedFor(view, program),
+    `,"favorites":${JSON.stringify(favorites)}}`,
+  );
+}
+
+async function favorite(
+  context: Context<ProgramPorts>,
+  { session, on }: Commands["program.favorite"]["payload"],
+) {
+  const { ports, connection, me } = context;
+  const { program } = ports.store;
+  const view = await viewOf(context);
+  const seen = sessionsFor(view, await program.get(connection.world));
+  if (typeof session !== "string" || !seen.has(session)) throw unknownSession();
+  try {
+    await program.favor(
+      connection.world,
+      me.id,
+      session,
+      on,
+      connection.author,
+    );
+  } catch (error) {
+    if (!(error instanceof StoreError)) throw error;
+    if (error.problem === "quota") {
+      throw new LiveError(
+        "program.too_many",
+        `You may have at most ${MAX_FAVORITES} favorites.`,
+      );
+    }
+    // It was deleted in between.
+    if (error.problem === "absent" && error.field === "session") {
+      throw unknownSession();
+    }
+    throw error;
+  }
+  return {};
+}

@@ -1,0 +1,147 @@
+import type { Program, ProgramStore } from "../../../db/contract/program.js";
+import type { Clock } from "../../../db/log/clock.js";
+import type { Pushes, Send } from "../../delivery/push.js";
+import {
+  nothingSent,
+  Throttle,
+  type ThrottlePorts,
+} from "../../delivery/throttle.js";
+import type { Hub } from "../../people/hub.js";
+import type { EntryHandlers } from "../../module.js";
+import { pushFrame } from "../../socket/frame.js";
+import type { View, WorldStates } from "../../rules/world-state.js";
+import type { Connection } from "../../socket/connection.js";
+import { reads, sessionsFor, versionFor } from "./sight.js";
+
+/** Changes are sent together, at most once in this time, in milliseconds. */
+const COALESCED = 300;
+
+/** The ports of pushes about the program. */
+export interface ProgramPushPorts extends ThrottlePorts {
+  readonly clock: Clock;
+  readonly hub: Hub;
+  readonly store: { readonly program: ProgramStore };
+  readonly states: WorldStates;
+  readonly pushes: Pushes;
+}
+
+/** Tells users that they see another program, and of their favorites. */
+export class ProgramPushes {
+  readonly #ports: ProgramPushPorts;
+  readonly #changes: Throttle;
+  readonly #favorites: Throttle;
+  /** The version that each connection was told of last. */
+  readonly #told = new WeakMap<Connection, string>();
+
+  /** What it does with each entry. */
+  readonly handlers: EntryHandlers;
+
+  /** @param onChange is called after each entry that may change what rooms show. */
+  constructor(ports: ProgramPushPorts, onChange: (world: string) => void) {
+    this.#ports = ports;
+    const options = { interval: COALESCED, collects: true };
+    this.#changes = new Throttle(ports, options);
+    this.#favorites = new Throttle(ports);
+    const changed = ({ world }: { world: string }) => {
+      onChange(world);
+      this.#changed(world);
+    };
+    // Rules, moderation and dates of the event count for versions, and not for stages.
+    const seen = ({ world }: { world: string }) => this.#changed(world);
+    this.handlers = {
+      "session.created": changed,
+      "session.updated": changed,
+      "session.deleted": changed,
+      "speaker.created": changed,
+      "speaker.updated": changed,
+      "speaker.deleted": changed,
+      "program.imported": changed,
+      "room.deleted": changed,
+      "room.created": seen,
+      "room.opened": seen,
+      "room.updated": seen,
+      "world.updated": seen,
+      "user.moderated": seen,
+      "user.erased": seen,
+      "file.deleted": seen,
+      "program.favored": ({ world, user, by }) =>
+        this.#favored(world, user, by.connection),
+    };
+  }
+
+  close(): void {
+    this.#changes.close();
+    this.#favorites.close();
+  }
+
+  /**
+   * Notes the version of what a connection sees.
+   * @returns whether it is another one than the connection knows.
+   */
+  note(connection: Connection, view: View, program: Program): boolean {
+    const version = reads(view) ? versionFor(view, program) : "";
+    if (this.#told.get(connection) === version) return false;
+    this.#told.set(connection, version);
+    return version !== "";
+  }
+
+  #changed(world: string): void {
+    const { pushes } = this.#ports;
+    const send = () => {
+      pushes.push({ world }, (send) => this.#tell(world, send));
+      return nothingSent;
+    };
+    this.#changes.add(world, world, { send });
+  }
+
+  async #tell(world: string, send: Send): Promise<void> {
+    const program = await this.#ports.store.program.get(world);
+    const frames = new Map<string, Buffer>();
+    await send((connection, view) => {
+      if (!this.note(connection, view, program)) return undefined;
+      const version = versionFor(view, program);
+      let frame = frames.get(version);
+      if (!frame) {
+        frame = pushFrame("program.updated", { version });
+        frames.set(version, frame);
+      }
+      return frame;
+    });
+  }
+
+  /** @param by the connection that changed them, which knows. */
+  #favored(world: string, user: string, by: string | undefined): void {
+    const { hub, pushes } = this.#ports;
+    const connections = [...hub.of(world, user)];
+    if (connections.every(({ id }) => id === by)) return;
+    const send = (authors: ReadonlySet<string>) => {
+      const tell = (send: Send) =>
+        this.#tellFavorites(world, user, authors, send);
+      pushes.push({ world, user }, tell, { line: world });
+      return nothingSent;
+    };
+    this.#favorites.add(world, user, {
+      authors: [by ?? ""],
+      send,
+    });
+  }
+
+  async #tellFavorites(
+    world: string,
+    user: string,
+    authors: ReadonlySet<string>,
+    send: Send,
+  ): Promise<void> {
+    const { program: store } = this.#ports.store;
+    const program = await store.get(world);
+    const marked = await store.favorites(world, user);
+    // A single author knows the list. Several have each changed what the others know.
+    const isKnown = (id: string) => authors.size === 1 && authors.has(id);
+    await send((connection, view) => {
+      if (isKnown(connection.id) || !reads(view)) return undefined;
+      const seen = sessionsFor(view, program);
+      const favorites = marked.filter((id) => seen.has(id));
+      return pushFrame("program.favorites", { favorites });
+    });
+  }
+}

@@ -1,0 +1,118 @@
+import type { Program, ProgramStore } from "../../../db/contract/program.js";
+import type { Clock } from "../../../db/log/clock.js";
+import type { Pushes } from "../../delivery/push.js";
+import { nextStage, type Stages, stagesOf } from "../../rules/stages.js";
+
+/**
+ * The longest time that a timer waits, in milliseconds. Someone may set the clock of the machine
+ * meanwhile.
+ */
+const LONGEST_WAIT = 10 * 60 * 1000;
+
+/** The ports of the stages. */
+export interface StageTimerPorts {
+  readonly clock: Clock;
+  readonly store: { readonly program: ProgramStore };
+  readonly pushes: Pushes;
+  /** A room shows something else now: tells the people of the world. */
+  readonly scheduled: (world: string, room: string) => void;
+}
+
+/** A world with connections. */
+interface Watched {
+  /** The program as it was read last. */
+  program: Program | undefined;
+  /** Whether a look is due that has not begun yet. */
+  looks: boolean;
+  /** What its rooms show, as people were told last. */
+  stages: Stages;
+  /** Rejects if that could not be read. */
+  loaded: Promise<void>;
+  stopTimer: () => void;
+}
+
+/** Notices when sessions begin and end. Each world with connections has one timer. */
+export class StageTimer {
+  readonly #ports: StageTimerPorts;
+  readonly #watched = new Map<string, Watched>();
+
+  constructor(ports: StageTimerPorts) {
+    this.#ports = ports;
+  }
+
+  close(): void {
+    for (const { stopTimer } of this.#watched.values()) stopTimer();
+  }
+
+  /** The first connection comes into a world. */
+  async watch(world: string): Promise<void> {
+    let watched = this.#watched.get(world);
+    if (!watched) {
+      watched = {
+        program: undefined,
+        looks: false,
+        stages: new Map(),
+        loaded: Promise.resolve(),
+        stopTimer: () => {},
+      };
+      this.#watched.set(world, watched);
+      watched.loaded = this.#load(world, watched);
+    }
+    await watched.loaded;
+  }
+
+  async #load(world: string, watched: Watched): Promise<void> {
+    try {
+      watched.stages = await this.#read(world, watched);
+    } catch (error) {
+      if (this.#watched.get(world) === watched) this.#watched.delete(world);
+      throw error;
+    }
+  }
+
+  /** The program of a watched world as it was read last. */
+  programOf(world: string): Program | undefined {
+    return this.#watched.get(world)?.program;
+  }
+
+  /** The last connection left a world. */
+  unwatch(world: string): void {
+    this.#watched.get(world)?.stopTimer();
+    this.#watched.delete(world);
+  }
+
+  /** The program may have changed, or time has passed: tells what is different. */
+  look(world: string): void {
+    const watched = this.#watched.get(world);
+    // An import brings hundreds of entries at once.
+    if (!watched || watched.looks) return;
+    watched.looks = true;
+    this.#ports.pushes.push({ world }, async () => {
+      watched.looks = false;
+      if (this.#watched.get(world) !== watched) return;
+      await watched.loaded;
+      const stages = await this.#read(world, watched);
+      const before = watched.stages;
+      watched.stages = stages;
+      for (const room of new Set([...before.keys(), ...stages.keys()])) {
+        if (before.get(room) === stages.get(room)) continue;
+        this.#ports.scheduled(world, room);
+      }
+    });
+  }
+
+  /** Reads what the rooms show now, and waits for the next change of that. */
+  async #read(world: string, watched: Watched): Promise<Stages> {
+    const { clock, store } = this.#ports;
+    const program = await store.program.get(world);
+    watched.program = program;
+    const now = clock.date();
+    const next = nextStage(program, now);
+    watched.stopTimer();
+    if (next !== undefined && this.#watched.get(world) === watched) {
+      const wait = Math.min(next - now, LONGEST_WAIT);
+      watched.stopTimer = clock.after(wait, () => this.look(world));
+    }
+    return stagesOf(program, now);
+  }
+}

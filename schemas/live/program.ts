@@ -1,0 +1,77 @@
+import { type Static, Type } from "@sinclair/typebox";
+import { EventDates } from "../event-dates.js";
+import { Session, Speaker } from "../program.js";
+import { ref, Text } from "../values.js";
+import { Empty, Id, Payload } from "./values.js";
+import { command } from "./command.js";
+
+const always = {
+  version: Type.String({
+    description:
+      "Of what the receiver sees. It changes with each change of that, and never comes back.",
+  }),
+  now: Type.String({
+    format: "date-time",
+    description: "The clock of the server, for countdowns.",
+  }),
+  favorites: Type.Array(Type.String(), {
+    description: "The sessions that the receiver marked and still sees.",
+  }),
+};
+
+/** A program as its receiver sees it. Without the rest if the receiver has this version. */
+export const SentProgram = Type.Object(
+  {
+    ...always,
+    event: Type.Optional(
+      Type.Unsafe<EventDates | null>(Type.Union([EventDates, Type.Null()])),
+    ),
+    timezone: Type.Optional(
+      Type.String({
+        description: "The zone of the event, as the IANA calls it.",
+      }),
+    ),
+    sessions: Type.Optional(Type.Array(ref(Session))),
+    speakers: Type.Optional(Type.Array(ref(Speaker))),
+  },
+  { additionalProperties: false },
+);
+export type SentProgram = Static<typeof SentProgram>;
+
+export const programCommands = {
+  "program.get": command({
+    summary: "The program, or only its version if the receiver has it",
+    payload: Payload({
+      version: Type.Optional(
+        Text({ description: "The version that the client has." }),
+      ),
+    }),
+    result: SentProgram,
+    errors: [],
+    example: {},
+  }),
+  "program.favorite": command({
+    summary: "Marks a session as a favorite, or ends that",
+    payload: Payload({ session: Id, on: Type.Boolean() }),
+    result: Empty,
+    errors: ["program.unknown", "program.too_many"],
+    example: { session: "3d0f6a52-64f4-4c2d-8d0c-6a0e8f3c5b21", on: true },
+  }),
+} as const;
+
+export const programPushes = {
+  "program.updated": {
+    summary: "What the receiver sees of the program changed; ask again",
+    data: Type.Object(
+      { version: always.version },
+      { additionalProperties: false },
+    ),
+  },
+  "program.favorites": {
+    summary: "The user changed the favorites over another connection",
+    data: Type.Object(
+      { favorites: always.favorites },
+      { additionalProperties: false },
+    ),
+  },
+} as const;
