@@ -15,7 +15,7 @@ const DOCS = "docs";
 
 /** The order in which the guides are listed; others come last. */
 const ORDER =
-  "install configure commands web proxy secure observe backup upgrade troubleshoot scale bucket data performance api live chat votes conformance client integrate embed venueless architecture".split(
+  "install configure commands web proxy secure observe backup upgrade troubleshoot scale bucket data performance api live chat votes program conformance client integrate embed venueless architecture".split(
     " ",
   );
 

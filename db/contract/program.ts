@@ -14,7 +14,7 @@ import type {
   Warning,
 } from "../../schemas/program.js";
 import type { Author } from "./author.js";
-import type { Versioned } from "./store.js";
+import type { Versioned } from "./versioned.js";
 
 /**
  * The places of a program whose changes count apart: a room by its id, sessions without a

@@ -75,7 +75,7 @@ export function programVersion(
   const parts = [
     program.settings,
     more,
-    ...(program.places.size > 0 ? [reader.edits] : []),
+    ...(reader.edits && program.places.size > 0 ? ["edits"] : []),
     ...placesOf(program, reader).map(([place, stamps]) => [
       place,
       stampOf(stamps),

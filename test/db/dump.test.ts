@@ -97,6 +97,10 @@ async function fill(store: Store) {
   await store.announcements.create("demo", {
     ...{ text: "A\0\u0001 🎈", show_until: null, state: "active" },
   });
+  await store.program.createSpeaker("demo", { name: "Ada" }, []);
+  const made = await store.program.createSession("demo", { title: "Talk" });
+  if ("faults" in made) throw new Error("The session was refused.");
+  await store.program.favor("demo", ada, made.session.value.id, true);
   return { room, ada, cy };
 }
 
