@@ -78,7 +78,10 @@ async function checkEvent(
   if (!event) return;
   const { id, config } = request.world!.value;
   const faults = Object.entries(eventFaults(event) ?? {}).map(
-    ([field, messages]) => [`config.event.${field}`, messages],
+    ([field, messages]): [string, string[]] => [
+      `config.event.${field}`,
+      messages,
+    ],
   );
   const { url } = event.cover ?? {};
   const present = config.event as EventDates | null | undefined;

@@ -101,10 +101,10 @@ export function eventFaults({
 
 /** What a session may refer to. */
 export interface SessionContext {
-  isRoom(id: string): boolean;
-  isSpeaker(id: string): boolean;
+  readonly isRoom: (id: string) => boolean;
+  readonly isSpeaker: (id: string) => boolean;
   /** The id of another session with an `import_id`. */
-  imported(importId: string): string | undefined;
+  readonly imported: (importId: string) => string | undefined;
 }
 
 /** What is wrong with a session beside its times. */
@@ -147,10 +147,10 @@ export function sessionFaults(
 
 /** What a speaker may refer to. */
 export interface SpeakerContext {
-  isUser(id: string): boolean;
-  isUpload(url: string): boolean;
+  readonly isUser: (id: string) => boolean;
+  readonly isUpload: (url: string) => boolean;
   /** The id of another speaker with an `import_id`. */
-  imported(importId: string): string | undefined;
+  readonly imported: (importId: string) => string | undefined;
 }
 
 /** What is wrong with a speaker. */

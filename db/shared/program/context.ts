@@ -42,8 +42,8 @@ export const knownSpeakers = async (
 
 /** What some speakers refer to. */
 export interface SpeakerReferences {
-  isUser(id: string): boolean;
-  isUpload(url: string): boolean;
+  readonly isUser: (id: string) => boolean;
+  readonly isUpload: (url: string) => boolean;
 }
 
 /**

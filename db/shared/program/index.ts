@@ -37,8 +37,8 @@ export function programStore(bound: Bound<typeof program>): ProgramStore {
     warnings: stored.warnings,
   });
   return {
-    get: bound.get,
-    favorites: bound.favorites,
+    get: (world) => bound.get(world),
+    favorites: (...args) => bound.favorites(...args),
     async createSession(...args) {
       const stored = await bound.createSession(...args);
       return "faults" in stored ? stored : session(stored);
@@ -57,7 +57,7 @@ export function programStore(bound: Bound<typeof program>): ProgramStore {
       return "faults" in row ? row : speakerOf(row);
     },
     deleteSpeaker: (...args) => bound.deleteSpeaker(...args),
-    import: bound.import,
-    favor: bound.favor,
+    import: (...args) => bound.import(...args),
+    favor: (...args) => bound.favor(...args),
   };
 }

@@ -6,7 +6,6 @@ import {
   seenProgram,
   viewKey,
 } from "../../../db/rules/program-views.js";
-import type { EventDates } from "../../../schemas/event-dates.js";
 import type { World } from "../../../schemas/worlds.js";
 import { mayInWorld } from "../../rules/rights.js";
 import { objectIn } from "../../rules/shapes.js";
@@ -28,7 +27,7 @@ export const reads = (view: View): boolean =>
 
 /** What comes with every program: when and where the event is. */
 const eventOf = oncePer(({ config }: World) => ({
-  event: (objectIn(config, "event") ?? null) as EventDates | null,
+  event: (objectIn(config, "event") ?? null),
   timezone: typeof config.timezone === "string" ? config.timezone : "UTC",
 }));
 

@@ -1,6 +1,6 @@
 import { randomUUID } from "node:crypto";
 import t, { type Test } from "tap";
-import { serveLive, makeRoom, type Json, startLive } from "../live/client.js";
+import { serveLive, makeRoom, type Json, startLive } from "./client.js";
 
 type Live = Awaited<ReturnType<typeof startLive>>;
 

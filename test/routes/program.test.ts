@@ -159,7 +159,10 @@ void t.test("what a session may have", async (t) => {
 void t.test("rooms, overlaps and filters", async (t) => {
   const { call } = await serve(t, [world()]);
   const post = async (url: string, body: object) =>
-    (await call({ method: "POST", url, as, body })).body as Record<string, any>;
+    (await call({ method: "POST", url, as, body })).body as Record<
+      "id",
+      string
+    > & { warnings?: object };
   const room = await post(`${root}rooms/`, { name: "A" });
   const crew = await post(`${root}rooms/`, {
     name: "B",
