@@ -1,5 +1,6 @@
 import { createHash } from "node:crypto";
 import type { Faults } from "./errors.js";
+import { UUID } from "./plain/texts.js";
 import { InvalidData } from "./validate.js";
 
 // A program as a document describes it: in Foyer's words, whatever its format was, but without
@@ -144,3 +145,34 @@ export const importId = (source: string): string =>
 /** The `import_id` of a session that its source gives no name: its title and its start. */
 export const importIdByStart = (title: string, startsAt?: string | null) =>
   importId(startsAt ? `${startsAt} ${title}` : title);
+
+/** The namespace of {@link guidOf}: a random UUID. */
+const NAMESPACE = Buffer.from("7d1f0b5a3c864e0f9a6b52c8e41d7f93", "hex");
+
+const IS_UUID = new RegExp(`^${UUID}$`);
+
+/**
+ * The UUID of a session or a speaker in exports: its `import_id`, or one made from that (RFC 9562,
+ * version 5), or its id if it was made by hand.
+ */
+export function guidOf({
+  id,
+  import_id,
+}: {
+  id: string;
+  import_id: string | null;
+}): string {
+  if (import_id === null) return id;
+  const known = import_id.toLowerCase();
+  if (IS_UUID.test(known)) return known;
+  const bytes = createHash("sha1")
+    .update(NAMESPACE)
+    .update(import_id)
+    .digest()
+    .subarray(0, 16);
+  bytes[6] = (bytes[6]! & 0x0f) | 0x50;
+  bytes[8] = (bytes[8]! & 0x3f) | 0x80;
+  return bytes
+    .toString("hex")
+    .replace(/^(.{8})(.{4})(.{4})(.{4})/, "$1-$2-$3-$4-");
+}

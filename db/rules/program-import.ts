@@ -1,6 +1,7 @@
 import { randomUUID } from "node:crypto";
 import { isDeepStrictEqual } from "node:util";
 import {
+  guidOf,
   MAX_PROBLEMS,
   type DocumentSession,
   type DocumentSpeaker,
@@ -202,6 +203,8 @@ interface Stored {
 class Matched<T extends Stored> {
   readonly #byId = new Map<string, T>();
   readonly #byImportId = new Map<string, T>();
+  /** By the UUID that exports give, so that an export imports as unchanged. */
+  #byGuid: Map<string, T> | undefined;
   readonly #taken = new Set<T>();
   readonly #seen = new Set<string>();
 
@@ -221,13 +224,21 @@ class Matched<T extends Stored> {
   }: Pick<DocumentSession, "id" | "import_id">): T | "twice" | undefined {
     const found =
       (id !== undefined && this.#byId.get(id)) ||
-      this.#byImportId.get(import_id);
+      this.#byImportId.get(import_id) ||
+      this.#exported(import_id);
     if (this.#seen.has(import_id) || (found && this.#taken.has(found))) {
       return "twice";
     }
     this.#seen.add(import_id);
     if (found) this.#taken.add(found);
     return found;
+  }
+
+  #exported(guid: string): T | undefined {
+    this.#byGuid ??= new Map(
+      [...this.#byId.values()].map((entry) => [guidOf(entry), entry]),
+    );
+    return this.#byGuid.get(guid);
   }
 
   /** The stored entries that the document does not have. */

@@ -1,0 +1,72 @@
+import ICAL from "ical.js";
+import { guidOf } from "../../../schemas/program-document.js";
+import { version } from "../../../schemas/plain/version.js";
+import type { Session } from "../../../schemas/program.js";
+import type { ExportedProgram } from "./program.js";
+
+/** Control characters, which a calendar may not contain (RFC 5545, section 3.1). */
+const CONTROLS = /[^\P{Cc}\t\n]/gu;
+
+const clean = (text: string): string =>
+  text.replace(/\r\n?/g, "\n").replace(CONTROLS, "");
+
+/**
+ * A program as a calendar (RFC 5545), for programs that subscribe to it. Sessions that are not
+ * scheduled are left out; a draft is tentative. Times are in UTC.
+ * @param at when it is written: milliseconds since 1970.
+ */
+export function calendarOf(program: ExportedProgram, at: number): string {
+  const calendar = new ICAL.Component("vcalendar");
+  const title = clean(program.world.title);
+  const head = {
+    version: "2.0",
+    prodid: `-//Foyer//Foyer ${version}//EN`,
+    calscale: "GREGORIAN",
+    method: "PUBLISH",
+    name: title,
+    "x-wr-calname": title,
+    "x-wr-timezone": program.zone,
+  };
+  for (const [name, value] of Object.entries(head)) {
+    calendar.addPropertyWithValue(name, value);
+  }
+  const refresh = new ICAL.Property("refresh-interval");
+  refresh.resetType("duration");
+  refresh.setValue(ICAL.Duration.fromString("PT1H"));
+  calendar.addProperty(refresh);
+
+  const stamp = timeOf(at);
+  const rooms = new Map(program.rooms.map(({ id, name }) => [id, name]));
+  for (const session of program.sessions) {
+    const { starts_at, ends_at, room_id } = session;
+    if (starts_at === null || ends_at === null) continue;
+    const event = new ICAL.Component("vevent");
+    const add = (name: string, value: unknown) =>
+      event.addPropertyWithValue(name, value);
+    add("uid", guidOf(session));
+    add("dtstamp", stamp);
+    add("dtstart", timeOf(Date.parse(starts_at)));
+    add("dtend", timeOf(Date.parse(ends_at)));
+    add("summary", clean(session.title));
+    const room = room_id === null ? undefined : rooms.get(room_id);
+    if (room !== undefined) add("location", clean(room));
+    const text = clean(session.abstract || session.description);
+    if (text !== "") add("description", text);
+    addTags(event, session);
+    const [link] = session.links;
+    if (link) add("url", link.url);
+    add("status", session.state === "draft" ? "TENTATIVE" : "CONFIRMED");
+    calendar.addSubcomponent(event);
+  }
+  return `${calendar.toString()}\r\n`;
+}
+
+function addTags(event: ICAL.Component, { tags }: Session): void {
+  if (tags.length === 0) return;
+  const categories = new ICAL.Property("categories");
+  categories.setValues(tags.map(clean));
+  event.addProperty(categories);
+}
+
+const timeOf = (at: number): ICAL.Time =>
+  ICAL.Time.fromJSDate(new Date(Math.floor(at / 1000) * 1000), true);

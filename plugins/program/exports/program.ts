@@ -1,0 +1,16 @@
+import type { EventDates, Session, Speaker } from "../../../schemas/program.js";
+
+/** A program as a reader may see it, with the names that exports show. */
+export interface ExportedProgram {
+  world: { id: string; title: string };
+  /** The zone of the world. */
+  zone: string;
+  /** The address of the event page. */
+  page: string;
+  event: EventDates | undefined;
+  /** In the order of the program. */
+  sessions: readonly Session[];
+  speakers: readonly Speaker[];
+  /** The rooms that the reader may see, in their order. */
+  rooms: readonly { id: string; name: string; description: string }[];
+}

@@ -1,0 +1,184 @@
+import { createHash } from "node:crypto";
+import { version } from "../../../schemas/plain/version.js";
+import { guidOf } from "../../../schemas/program-document.js";
+import type { Session, Speaker } from "../../../schemas/program.js";
+import { clockAt, zonedText } from "../formats/zones.js";
+import type { ExportedProgram } from "./program.js";
+
+const MINUTE = 60_000;
+const HOUR = 60 * MINUTE;
+const DAY = 24 * HOUR;
+
+/** When a day of a schedule begins, as in pretalx: the night belongs to the day before. */
+const DAY_BEGINS = 4 * HOUR;
+
+/** A session that is scheduled, with the day to which it belongs. */
+interface Scheduled {
+  session: Session;
+  start: number;
+  end: number;
+  /** Its `YYYY-MM-DD`. */
+  day: string;
+}
+
+/**
+ * A program as the `schedule.json` of pretalx, which apps and recording teams read. It has the
+ * public sessions that are scheduled.
+ */
+export function scheduleOf(program: ExportedProgram): object {
+  const { world, zone, page, event, rooms } = program;
+  const sessions = program.sessions.flatMap((session): Scheduled[] => {
+    if (session.state !== "public") return [];
+    if (session.starts_at === null || session.ends_at === null) return [];
+    const start = Date.parse(session.starts_at);
+    const day = dayText(clockAt(zone, start) - DAY_BEGINS);
+    return [{ session, start, end: Date.parse(session.ends_at), day }];
+  });
+  const days = [...new Set(sessions.map(({ day }) => day))].sort();
+  const tracks = [
+    ...new Set(sessions.map(({ session }) => session.track).filter(Boolean)),
+  ];
+  const dayIn = (time: string | null | undefined) =>
+    time ? dayText(clockAt(zone, Date.parse(time))) : undefined;
+  const eventOf = eventWriter(program);
+  const names = new Map(rooms.map(({ id, name }) => [id, name]));
+  return {
+    $schema: "https://c3voc.de/schedule/schema.json",
+    generator: { name: "foyer", version },
+    schedule: {
+      url: page,
+      version,
+      base_url: page,
+      conference: {
+        acronym: world.id,
+        title: world.title,
+        start: dayIn(event?.starts_at) ?? days[0] ?? null,
+        end: dayIn(event?.ends_at) ?? days.at(-1) ?? null,
+        daysCount: days.length,
+        timeslot_duration: "00:05",
+        time_zone_name: zone,
+        url: page,
+        rooms: rooms.map(({ id, name, description }) => ({
+          name,
+          slug: slugOf(name, id),
+          guid: id,
+          description: description || null,
+          capacity: null,
+        })),
+        tracks: tracks.map((name) => ({ name, slug: slugOf(name, name) })),
+        days: days.map((date, i) => ({
+          index: i + 1,
+          date,
+          day_start: zonedDay(zone, date, DAY_BEGINS),
+          day_end: zonedDay(zone, date, DAY_BEGINS + DAY - MINUTE),
+          rooms: grouped(
+            sessions.filter(({ day }) => day === date),
+            ({ session: { room_id } }) => names.get(room_id ?? "") ?? "",
+            eventOf,
+          ),
+        })),
+      },
+    },
+  };
+}
+
+function eventWriter({ world, zone, page, speakers }: ExportedProgram) {
+  const people = new Map(speakers.map((speaker) => [speaker.id, speaker]));
+  return ({ session, start, end }: Scheduled, room: string) => {
+    const guid = guidOf(session);
+    return {
+      guid,
+      code: guid.replaceAll("-", "").slice(0, 12).toUpperCase(),
+      id: numberOf(guid),
+      logo: null,
+      date: zonedText(zone, start),
+      start: new Date(clockAt(zone, start)).toISOString().slice(11, 16),
+      duration: durationText(end - start),
+      room,
+      slug: `${world.id}-${numberOf(guid)}-${slugOf(session.title, "session")}`,
+      url: page,
+      title: session.title,
+      subtitle: session.subtitle,
+      track: session.track || null,
+      type: session.kind,
+      language: session.language,
+      abstract: session.abstract,
+      description: session.description,
+      recording_license: "",
+      do_not_record: false,
+      persons: session.speaker_ids.flatMap((id) => {
+        const speaker = people.get(id);
+        return speaker ? [personOf(speaker, page)] : [];
+      }),
+      links: session.links.map(({ title, url }) => ({
+        ...{ title: title || url, url },
+        type: "related",
+      })),
+      feedback_url: page,
+      origin_url: page,
+      attachments: [],
+      answers: [],
+    };
+  };
+}
+
+function personOf(speaker: Speaker, page: string) {
+  const guid = guidOf(speaker);
+  return {
+    id: numberOf(guid),
+    guid,
+    code: guid.replaceAll("-", "").slice(0, 12).toUpperCase(),
+    name: speaker.name,
+    public_name: speaker.name,
+    avatar: speaker.picture,
+    biography: speaker.biography || null,
+    url: page,
+    answers: [],
+  };
+}
+
+function grouped<T>(
+  sessions: readonly Scheduled[],
+  roomOf: (session: Scheduled) => string,
+  write: (session: Scheduled, room: string) => T,
+): Record<string, T[]> {
+  const rooms = new Map<string, T[]>();
+  for (const session of sessions) {
+    const room = roomOf(session);
+    const known = rooms.get(room) ?? [];
+    known.push(write(session, room));
+    rooms.set(room, known);
+  }
+  // Also of a room that is called `__proto__`.
+  return Object.fromEntries(rooms);
+}
+
+const dayText = (clock: number) => new Date(clock).toISOString().slice(0, 10);
+
+/** A time of a day with the offset of a zone. */
+function zonedDay(zone: string, date: string, time: number): string {
+  const clock = Date.parse(`${date}T00:00:00Z`) + time;
+  // Clocks do not change at 4 o'clock.
+  return zonedText(zone, clock - (clockAt(zone, clock) - clock));
+}
+
+/** `HH:MM`, and from a day on `D:HH:MM`. */
+function durationText(length: number): string {
+  const minutes = Math.round(length / MINUTE);
+  const two = (n: number) => String(Math.floor(n)).padStart(2, "0");
+  const days = Math.floor(minutes / (24 * 60));
+  const rest = `${two((minutes / 60) % 24)}:${two(minutes % 60)}`;
+  return days > 0 ? `${days}:${rest}` : rest;
+}
+
+/** A number that stays the same, as readers ask for one: 31 bits of a hash. */
+const numberOf = (guid: string): number =>
+  createHash("sha256").update(guid).digest().readUInt32BE() >>> 1;
+
+const slugOf = (text: string, otherwise: string): string =>
+  text
+    .normalize("NFKD")
+    .toLowerCase()
+    .replace(/[^a-z0-9]+/g, "-")
+    .replace(/^-|-$/g, "")
+    .slice(0, 60) || otherwise;

@@ -1,0 +1,27 @@
+/** Finds the lines of positions in a text. */
+export class Lines {
+  readonly #starts: number[] = [0];
+
+  constructor(text: string) {
+    for (let at = 0; (at = text.indexOf("\n", at) + 1) > 0;) {
+      this.#starts.push(at);
+    }
+  }
+
+  /** The line of a position, from 1. */
+  at(position: number): number {
+    let low = 0;
+    let high = this.#starts.length;
+    while (high - low > 1) {
+      const middle = (low + high) >> 1;
+      if (this.#starts[middle]! <= position) low = middle;
+      else high = middle;
+    }
+    return low + 1;
+  }
+
+  /** How many lines there are. */
+  get count(): number {
+    return this.#starts.length;
+  }
+}

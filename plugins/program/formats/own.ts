@@ -1,0 +1,133 @@
+import { Type, type Static } from "@sinclair/typebox";
+import {
+  sessionFaults,
+  speakerFaults,
+  withTimes,
+} from "../../../db/rules/program-checks.js";
+import type { Faults } from "../../../schemas/errors.js";
+import { MAX_PROGRAM } from "../../../schemas/plain/program.js";
+import {
+  SessionDraft,
+  SpeakerDraft,
+  type Session,
+  type Speaker,
+} from "../../../schemas/program.js";
+import {
+  importIdByStart,
+  type DocumentSession,
+  type DocumentSpeaker,
+  type ProgramDocument,
+} from "../../../schemas/program-document.js";
+import { compileValidator, InvalidData } from "../../../schemas/validate.js";
+import { List, Text } from "../../../schemas/values.js";
+
+const id = Type.Optional(Text({ minLength: 1, maxLength: 100 }));
+
+const OwnSession = Type.Object(
+  { id, ...SessionDraft.properties },
+  { additionalProperties: false },
+);
+type OwnSession = Static<typeof OwnSession>;
+
+const OwnSpeaker = Type.Object(
+  { id, ...SpeakerDraft.properties },
+  { additionalProperties: false },
+);
+type OwnSpeaker = Static<typeof OwnSpeaker>;
+
+/** Foyer's own form of a program. A document may leave out either list, as it may any field but names. */
+const OwnProgram = Type.Object(
+  {
+    sessions: Type.Optional(List(OwnSession, MAX_PROGRAM)),
+    speakers: Type.Optional(List(OwnSpeaker, MAX_PROGRAM)),
+  },
+  { additionalProperties: false },
+);
+
+const check = compileValidator(OwnProgram);
+
+/**
+ * Reads Foyer's own JSON, as `GET …/program/` answers it.
+ * @throws {InvalidData} with paths such as `sessions.3.title`.
+ */
+export function readOwn(document: unknown): ProgramDocument {
+  const found = check(document);
+  if (found) throw found;
+  const { sessions = [], speakers = [] } = document as Static<
+    typeof OwnProgram
+  >;
+  if (!("sessions" in (document as object)) && speakers.length === 0) {
+    throw new InvalidData({ sessions: ["This field is required."] });
+  }
+  return {
+    sessions: sessions.map(sessionOf),
+    speakers: speakers.map(speakerOf),
+    problems: [],
+  };
+}
+
+function sessionOf(session: OwnSession, i: number): DocumentSession {
+  const path = `sessions.${i}`;
+  const { id, import_id, room_id, speaker_ids, ...fields } = session;
+  const { session: timed, faults } = withTimes({
+    ...{ starts_at: null, ends_at: null },
+    ...session,
+  } as Session);
+  refuse(path, faults);
+  refuse(path, sessionFaults({ ...empty, ...timed }, anything));
+  const { starts_at, ends_at } = timed;
+  const isTimed =
+    session.starts_at !== undefined || session.ends_at !== undefined;
+  return {
+    fields: { ...fields, ...(isTimed && { starts_at, ends_at }) },
+    ...(id !== undefined && { id }),
+    import_id: import_id ?? id ?? importIdByStart(session.title, starts_at),
+    ...(room_id !== undefined && {
+      room: room_id === null ? null : { id: room_id },
+    }),
+    ...(speaker_ids && { speakers: speaker_ids }),
+    position: { path },
+  };
+}
+
+function speakerOf(speaker: OwnSpeaker, i: number): DocumentSpeaker {
+  const path = `speakers.${i}`;
+  const { id, import_id, ...fields } = speaker;
+  const whole = { ...{ id: "", picture: null, user_id: null }, ...speaker };
+  refuse(path, speakerFaults({ ...empty, ...whole } as Speaker, anything));
+  const key = id ?? import_id ?? importIdByStart(speaker.name);
+  return {
+    fields,
+    key,
+    ...(id !== undefined && { id }),
+    import_id: import_id ?? key,
+    position: { path },
+  };
+}
+
+/** The fields that checks look at and a document may lack. */
+const empty = {
+  ...{ id: "", room_id: null, speaker_ids: [], links: [] },
+  ...{ stream: null, recording: null, import_id: null },
+};
+
+/** What a document refers to is looked up when it is compared with a world. */
+const anything = {
+  isRoom: () => true,
+  isSpeaker: () => true,
+  isUser: () => true,
+  isUpload: () => true,
+  imported: () => undefined,
+};
+
+function refuse(path: string, faults: Faults | undefined): void {
+  if (!faults) return;
+  throw new InvalidData(
+    Object.fromEntries(
+      Object.entries(faults).map(([field, messages]) => [
+        `${path}.${field}`,
+        messages,
+      ]),
+    ),
+  );
+}

@@ -1,0 +1,110 @@
+import { UnreadableDocument } from "../../../schemas/program-document.js";
+import { Lines } from "./lines.js";
+
+// What is refused before a parser of XML sees it: it would follow, guess, or mend what is wrong.
+
+/** How deep elements may nest. A schedule needs eight levels. */
+const MAX_DEPTH = 32;
+
+/** The references that XML has without any declaration. */
+const REFERENCE = /&(?!(?:amp|lt|gt|quot|apos|#\d{1,7}|#x[0-9a-f]{1,6});)/i;
+
+const NAME = /^<\/?([A-Za-z_:][\w:.-]{0,99})/;
+
+/**
+ * Refuses declarations of types and entities, references to entities, nesting without bound,
+ * and what is not well-formed, in one pass over the text.
+ * @throws {UnreadableDocument} with the line.
+ */
+export function scanXml(text: string, lines: Lines): void {
+  const open: { name: string; at: number }[] = [];
+  let hasRoot = false;
+  const fail = (at: number, message: string): never => {
+    throw new UnreadableDocument({ line: lines.at(at) }, message);
+  };
+  /** The end of what begins at a position. */
+  const endOf = (at: number, end: string, what: string): number => {
+    const found = text.indexOf(end, at);
+    return found < 0 ? fail(at, `${what} has no end.`) : found + end.length;
+  };
+  const refuseReferences = (from: number, to: number) => {
+    const between = text.slice(from, to);
+    const found = REFERENCE.exec(between);
+    if (found) fail(from + found.index, "Entities are refused.");
+    return between;
+  };
+
+  let at = text.startsWith("\uFEFF") ? 1 : 0;
+  while (at < text.length) {
+    const tag = text.indexOf("<", at);
+    const to = tag < 0 ? text.length : tag;
+    const between = refuseReferences(at, to);
+    if (open.length === 0 && between.trim() !== "") {
+      fail(at + between.search(/\S/), "There is text outside of the schedule.");
+    }
+    at = to;
+    if (tag < 0) break;
+    if (text.startsWith("<!--", at)) at = endOf(at + 4, "-->", "A comment");
+    else if (text.startsWith("<![CDATA[", at) && open.length > 0) {
+      at = endOf(at, "]]>", "A section of CDATA");
+    } else if (text.startsWith("<!", at)) {
+      fail(at, "Declarations of types and entities are refused.");
+    } else if (text.startsWith("<?", at)) {
+      const end = endOf(at, "?>", "An instruction");
+      const declared = /^<\?xml\s[^>]*encoding\s*=\s*["']([^"']*)/i.exec(
+        text.slice(at, Math.min(end, at + 300)),
+      )?.[1];
+      if (declared !== undefined && !/^(utf-?8|us-ascii)$/i.test(declared)) {
+        fail(at, "The encoding must be UTF-8.");
+      }
+      at = end;
+    } else {
+      const end = endOfTag(text, at) ?? fail(at, "A tag has no end.");
+      const name =
+        NAME.exec(text.slice(at, at + 110))?.[1] ??
+        fail(at, "A tag has no name.");
+      refuseReferences(at, end);
+      if (text[at + 1] === "/") {
+        const last = open.pop();
+        if (last?.name !== name) {
+          fail(
+            at,
+            last
+              ? `</${name}> ends <${last.name}> of line ${lines.at(last.at)}.`
+              : `</${name}> ends nothing.`,
+          );
+        }
+      } else {
+        if (open.length === 0 && hasRoot) fail(at, "There is a second root.");
+        hasRoot = true;
+        if (text[end - 2] !== "/") open.push({ name, at });
+        if (open.length > MAX_DEPTH) {
+          fail(at, `May not be nested more than ${MAX_DEPTH} levels deep.`);
+        }
+      }
+      at = end;
+    }
+  }
+  const last = open.at(-1);
+  if (last) {
+    fail(
+      text.length,
+      `<${last.name}> of line ${lines.at(last.at)} has no end.`,
+    );
+  }
+}
+
+/** The position behind a tag, whose values may contain `>`; undefined if it has no end. */
+function endOfTag(text: string, from: number): number | undefined {
+  for (let at = from + 1; at < text.length;) {
+    const char = text[at];
+    if (char === ">") return at + 1;
+    if (char === "<") return undefined;
+    if (char === '"' || char === "'") {
+      const end = text.indexOf(char, at + 1);
+      if (end < 0) return undefined;
+      at = end + 1;
+    } else at++;
+  }
+  return undefined;
+}
