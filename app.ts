@@ -28,6 +28,7 @@ import feeds from "./plugins/feed/index.js";
 import type { Gather } from "./plugins/gather.js";
 import outbound from "./plugins/outbound/index.js";
 import openapi from "./plugins/openapi/index.js";
+import programs from "./plugins/program/index.js";
 import retention from "./plugins/retention.js";
 import replies from "./plugins/replies.js";
 import validation from "./plugins/validation.js";
@@ -47,6 +48,8 @@ import openapiRoute from "./routes/openapi.js";
 import media from "./routes/media.js";
 import rooms from "./routes/rooms.js";
 import signIn from "./routes/sign-in.js";
+import program from "./routes/program.js";
+import programFeed from "./routes/program-feed.js";
 import sessions from "./routes/sessions.js";
 import speakers from "./routes/speakers.js";
 import uploads from "./routes/uploads.js";
@@ -133,6 +136,7 @@ export const foyer: FastifyPluginCallback<FoyerOptions> = fp<FoyerOptions>(
     });
     app.register(docs);
     app.register(feeds);
+    app.register(programs);
     app.register(retention, { logDays: config.logDays });
     if (config.web.on) {
       const { web: pages, uploads } = config;
@@ -141,12 +145,14 @@ export const foyer: FastifyPluginCallback<FoyerOptions> = fp<FoyerOptions>(
     }
 
     // The websocket.
-    app.register(live, { limits: config.live });
+    app.register(live, { limits: config.live, publicUrl });
 
     // Routes.
     app.register(health);
     app.register(worlds);
     app.register(rooms);
+    app.register(program);
+    app.register(programFeed);
     app.register(sessions);
     app.register(speakers);
     app.register(users);

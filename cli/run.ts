@@ -10,6 +10,7 @@ import { copyCommands } from "./world-export-import.js";
 import { fileCommand } from "./files.js";
 import { warn } from "./output.js";
 import { pollCommand } from "./polls.js";
+import { programCommand } from "./program.js";
 import { questionCommand } from "./questions.js";
 import { serveCommand } from "./serve.js";
 import { tokenCommand } from "./token.js";
@@ -32,6 +33,7 @@ const foyer = new Command("foyer")
   .addCommand(chatCommand)
   .addCommand(questionCommand)
   .addCommand(pollCommand)
+  .addCommand(programCommand)
   .addCommand(connectionsCommand)
   .addHelpText(
     "after",

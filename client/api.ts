@@ -98,6 +98,30 @@ export interface paths {
     patch: operations["updateRoom"];
     trace?: never;
   };
+  "/api/v1/worlds/{world_id}/program": {
+    parameters: {
+      query?: never;
+      header?: never;
+      path?: never;
+      cookie?: never;
+    };
+    /**
+     * Get the whole program
+     * @description As Foyer's own JSON, as the schedule.json of pretalx, or as a calendar.
+     */
+    get: operations["getProgram"];
+    /**
+     * Make the program agree with a document
+     * @description The content tells the formats apart; a table must have the type text/csv. All or nothing: a document that cannot be read changes nothing.
+     */
+    put: operations["importProgram"];
+    post?: never;
+    delete?: never;
+    options?: never;
+    head?: never;
+    patch?: never;
+    trace?: never;
+  };
   "/api/v1/worlds/{world_id}/sessions": {
     parameters: {
       query?: never;
@@ -1266,6 +1290,47 @@ export interface components {
       /** Format: uri */
       previous: string | null;
       results: components["schemas"]["Speaker"][];
+    };
+    /**
+     * @description The sessions and speakers that the caller may see.
+     * @example {
+     *       "sessions": [],
+     *       "speakers": []
+     *     }
+     */
+    WholeProgram: {
+      sessions: components["schemas"]["Session"][];
+      speakers: components["schemas"]["Speaker"][];
+    };
+    /**
+     * @description The sessions that an import made, changed, left and deleted, the rooms that it made, and what it left out or had to decide.
+     * @example {
+     *       "created": 1,
+     *       "updated": 0,
+     *       "unchanged": 119,
+     *       "deleted": 0,
+     *       "rooms_created": 0,
+     *       "problems": [
+     *         {
+     *           "line": 12,
+     *           "session": "Walk",
+     *           "message": "There is no room called “Park”."
+     *         }
+     *       ]
+     *     }
+     */
+    ImportedProgram: {
+      created: number;
+      updated: number;
+      unchanged: number;
+      deleted: number;
+      rooms_created: number;
+      problems: {
+        line?: number;
+        /** @description The title of the session. */
+        session?: string;
+        message: string;
+      }[];
     };
     /**
      * @description Rules by permission key. Keys are open-ended. A key that neither room nor world has denies, except the participation keys (world.view, room.view, file.upload, chat.read, chat.join, chat.send, chat.direct, question.read, question.ask, question.vote, poll.read and poll.vote), which then let in everybody.
@@ -2662,6 +2727,108 @@ export interface operations {
       401: components["responses"]["Unauthenticated"];
       403: components["responses"]["Forbidden"];
       412: components["responses"]["Changed"];
+      413: components["responses"]["TooLarge"];
+      415: components["responses"]["NotJson"];
+      429: components["responses"]["TooMany"];
+      500: components["responses"]["Failed"];
+      503: components["responses"]["NotNow"];
+    };
+  };
+  getProgram: {
+    parameters: {
+      query?: {
+        format?: "json" | "schedule.json" | "ics";
+      };
+      header?: {
+        /** @description Answer 304 in the state that this ETag names. */
+        "If-None-Match"?: components["parameters"]["IfNoneMatch"];
+      };
+      path: {
+        /**
+         * @description The identifier of a world.
+         * @example sample
+         */
+        world_id: string;
+      };
+      cookie?: never;
+    };
+    requestBody?: never;
+    responses: {
+      /** @description The program as the caller may see it. */
+      200: {
+        headers: {
+          "X-Request-Id": components["headers"]["X-Request-Id"];
+          "X-Content-Type-Options": components["headers"]["X-Content-Type-Options"];
+          ETag: components["headers"]["ETag"];
+          "Cache-Control": components["headers"]["Cache-Control"];
+          [name: string]: unknown;
+        };
+        content: {
+          "application/json":
+            | components["schemas"]["WholeProgram"]
+            | ({
+                schedule: {
+                  [key: string]: unknown;
+                };
+              } & {
+                [key: string]: unknown;
+              });
+          "text/calendar": string;
+        };
+      };
+      304: components["responses"]["NotModified"];
+      400: components["responses"]["InvalidData"];
+      401: components["responses"]["Unauthenticated"];
+      403: components["responses"]["Forbidden"];
+      429: components["responses"]["TooMany"];
+      500: components["responses"]["Failed"];
+      503: components["responses"]["NotNow"];
+    };
+  };
+  importProgram: {
+    parameters: {
+      query?: {
+        /** @description Change nothing, and answer what would happen. */
+        dry_run?: "true" | "false";
+        /** @description Make the rooms that the world lacks. Asks for room.create. */
+        create_rooms?: "true" | "false";
+        /** @description Delete imported sessions that the document no longer has. */
+        remove_missing?: "true" | "false";
+      };
+      header?: never;
+      path: {
+        /**
+         * @description The identifier of a world.
+         * @example sample
+         */
+        world_id: string;
+      };
+      cookie?: never;
+    };
+    requestBody: {
+      content: {
+        "application/json": Record<string, never>;
+        "application/xml": string;
+        "text/calendar": string;
+        "text/csv": string;
+      };
+    };
+    responses: {
+      /** @description The sessions that an import made, changed, left and deleted, the rooms that it made, and what it left out or had to decide. */
+      200: {
+        headers: {
+          "X-Request-Id": components["headers"]["X-Request-Id"];
+          "X-Content-Type-Options": components["headers"]["X-Content-Type-Options"];
+          "Cache-Control": components["headers"]["Cache-Control"];
+          [name: string]: unknown;
+        };
+        content: {
+          "application/json": components["schemas"]["ImportedProgram"];
+        };
+      };
+      400: components["responses"]["InvalidData"];
+      401: components["responses"]["Unauthenticated"];
+      403: components["responses"]["Forbidden"];
       413: components["responses"]["TooLarge"];
       415: components["responses"]["NotJson"];
       429: components["responses"]["TooMany"];

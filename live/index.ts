@@ -9,7 +9,7 @@ import { composeLive, type LiveLayer } from "./compose.js";
 import { MAX_FRAME } from "./socket/connection.js";
 import { ACCEPTED, offersDeflate } from "./socket/inflate.js";
 import { closeAll } from "./socket/stop.js";
-import { acceptUpgrades } from "./socket/upgrade.js";
+import { acceptUpgrades, socketBase } from "./socket/upgrade.js";
 
 declare module "fastify" {
   interface FastifyInstance {
@@ -25,8 +25,8 @@ const CLOSE_TIMEOUT = 3000;
 const MAX_PIECES = 2048;
 
 /** The websocket for attendees, at `/ws/world/<id>`. */
-export default fp<{ limits: LiveLimits }>(
-  async (app, { limits }) => {
+export default fp<{ limits: LiveLimits; publicUrl?: string | undefined }>(
+  async (app, { limits, publicUrl }) => {
     const registry = app.metrics?.registry;
     const metrics =
       registry &&
@@ -86,6 +86,7 @@ export default fp<{ limits: LiveLimits }>(
         live.open(
           ...([world, ws, socket, app.guests.addressOf(request)] as const),
           offersDeflate(request),
+          publicUrl ?? socketBase(request, app.guests.isProxied(request)),
         ),
     });
 

@@ -1,3 +1,4 @@
+import { ImportedProgram, WholeProgram } from "./program-import.js";
 import type { TSchema } from "@sinclair/typebox";
 import {
   Announcement,
@@ -58,6 +59,8 @@ export const components: readonly TSchema[] = [
   SpeakerDraft,
   SpeakerChanges,
   SpeakerList,
+  WholeProgram,
+  ImportedProgram,
   PermissionConfig,
   Rule,
   User,

@@ -130,6 +130,9 @@ const table: Record<string, string> = {
     "200",
     "204",
   ),
+  "GET /api/v1/worlds/:world_id/program/": secret,
+  "PUT /api/v1/worlds/:world_id/program/": secret,
+  "GET /w/:world/program.ics": all200,
   "POST /storage/upload/": "403 403 403 403 201 201 201 201 201 201 201",
 };
 
@@ -165,6 +168,7 @@ function bodyOf(route: string): Partial<Request> {
     Object.entries(bodies).find(([end]) => route.endsWith(end)) ?? [];
   if (body) return { body };
   if (route.startsWith("POST")) return { body: { name: "made" } };
+  if (route.startsWith("PUT")) return { body: { sessions: [] } };
   return route.startsWith("PATCH") ? { body: {} } : {};
 }
 

@@ -10,6 +10,10 @@ export const programRows: Rows = {
     },
     answer: { sessions: [{ state: "public" }], speakers: [], favorites: [] },
   },
+  "program.link": {
+    requires: "program.read",
+    payload: () => ({ renew: true }),
+  },
   "program.favorite": {
     requires: "program.read",
     refused: { foreigner: "program.unknown" },

@@ -190,6 +190,7 @@ const entries: Readonly<Record<Entry["type"], Shape>> = {
     deleted: isCount,
   }),
   "program.favored": ofUser,
+  "program.linked": ofUser,
   "file.added": ofFile,
   "file.deleted": ofFile,
 };

@@ -5,6 +5,7 @@ import type { LogStore } from "../log/entries.js";
 import type { Author } from "./author.js";
 import type { PollStore } from "./polls.js";
 import type { ProgramStore } from "./program.js";
+import type { ProgramLinkStore } from "./program-links.js";
 import type { QuestionStore } from "./questions.js";
 import type { WorldCopy } from "../../schemas/world-document.js";
 import type {
@@ -302,6 +303,7 @@ export interface Store {
   readonly questions: QuestionStore;
   readonly polls: PollStore;
   readonly program: ProgramStore;
+  readonly programLinks: ProgramLinkStore;
   readonly log: LogStore;
   /** How much there is now. */
   counts(): Promise<Counts>;

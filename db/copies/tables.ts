@@ -340,6 +340,12 @@ export const TABLES: readonly Table[] = [
     BACKUP_VERSION,
   ),
   table(
+    "program_links",
+    "world_id user_id",
+    { world_id: text, user_id: text, token: text },
+    BACKUP_VERSION,
+  ),
+  table(
     "log_heads",
     "world_id",
     {

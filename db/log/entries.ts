@@ -138,6 +138,8 @@ export type Change =
     }
   /** The favorites of a user changed. */
   | { type: "program.favored"; user: string }
+  /** The user has another address of the calendar. */
+  | { type: "program.linked"; user: string }
   | { type: "file.added" | "file.deleted"; file: string };
 
 /** The fields of every entry. */

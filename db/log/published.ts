@@ -172,6 +172,7 @@ const table: Table = {
   "speaker.deleted": undefined,
   "program.imported": undefined,
   "program.favored": undefined,
+  "program.linked": undefined,
   "file.added": ({ file }) => ({ type: "file.added", data: { file_id: file } }),
   "file.deleted": ({ file }) => ({
     type: "file.deleted",

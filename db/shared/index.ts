@@ -2,10 +2,18 @@ import { announcements } from "./announcements.js";
 import { files } from "./files.js";
 import { polls } from "./polls.js";
 import { program } from "./program/index.js";
+import { programLinks } from "./program-links.js";
 import { questions } from "./questions.js";
 
 /** The domains that both engines bind, by their names in the store. */
-export const domains = { announcements, files, polls, program, questions };
+export const domains = {
+  announcements,
+  files,
+  polls,
+  program,
+  programLinks,
+  questions,
+};
 
 /** The name of a write among the writes of all domains, such as `announcements.create`. */
 export type DomainWrite = {

@@ -59,6 +59,10 @@ export const USER_TRACES: readonly Trace[] = [
       WHERE world_id = $1 AND user_id = $2`,
   },
   {
+    table: "program_links",
+    statement: "DELETE FROM program_links WHERE world_id = $1 AND user_id = $2",
+  },
+  {
     table: "program_favorites",
     statement:
       "DELETE FROM program_favorites WHERE world_id = $1 AND user_id = $2",

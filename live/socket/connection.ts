@@ -88,6 +88,8 @@ export class Connection {
     around: Surroundings,
     /** Takes compressed messages, if the client may send them. Then it also gets some. */
     inflation?: Inflation,
+    /** The URL of the server as the client reached it, for links; empty if it is unknown. */
+    readonly base = "",
   ) {
     this.#ws = ws;
     this.#inflation = inflation;

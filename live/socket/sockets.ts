@@ -89,6 +89,7 @@ export class Sockets {
    * @param world the id that its address names.
    * @param address of the client.
    * @param deflates whether it negotiated compression.
+   * @param base the URL of the server as the client reached it.
    */
   open(
     world: string,
@@ -96,6 +97,7 @@ export class Sockets {
     socket: Duplex,
     address: string,
     deflates = false,
+    base?: string,
   ): void {
     const inflation = deflates
       ? new Inflation(this.#ports.limits.maxFrame)
@@ -104,7 +106,7 @@ export class Sockets {
     const connection = new Connection(
       ...([world, ws, socket, address] as const),
       this.#around,
-      inflation,
+      ...([inflation, base] as const),
     );
     const { id } = connection;
     const { sockets, log, store, persist } = this.#ports;

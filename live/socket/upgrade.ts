@@ -4,7 +4,7 @@ import type { Duplex } from "node:stream";
 import type { WebSocket, WebSocketServer } from "ws";
 import { endWith, whenItsTurn } from "../../plugins/http/connections.js";
 import { problemOf } from "../../plugins/http/errors.js";
-import { faultOf, originForm } from "../../plugins/http/protocol.js";
+import { faultOf, isHost, originForm } from "../../plugins/http/protocol.js";
 
 /** Where the websocket of a world is, with or without a slash at its end. */
 const PATH = /^\/ws\/world\/([^/?#]+)\/?(?:\?.*)?$/;
@@ -144,4 +144,24 @@ function refuseWith(
       `Content-Length: ${Buffer.byteLength(body)}\r\nX-Content-Type-Options: nosniff\r\n${retryAfter}` +
       `Connection: close\r\n\r\n${body}`,
   );
+}
+
+/**
+ * The URL of the server as the client of a websocket reached it, without a slash at its end.
+ * @param isProxied whether headers of a proxy count.
+ */
+export function socketBase(
+  { headers, socket }: IncomingMessage,
+  isProxied: boolean,
+): string {
+  const forwarded = (name: string): string | undefined => {
+    const value = isProxied ? headers[name] : undefined;
+    return typeof value === "string"
+      ? value.split(",", 1)[0]!.trim().toLowerCase()
+      : undefined;
+  };
+  const host = forwarded("x-forwarded-host") ?? headers.host ?? "";
+  const isSecure =
+    "encrypted" in socket || forwarded("x-forwarded-proto") === "https";
+  return isHost(host) ? `${isSecure ? "https" : "http"}://${host}` : "";
 }

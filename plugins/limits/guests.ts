@@ -47,6 +47,11 @@ export class Guests {
     return address ?? "";
   }
 
+  /** Whether a request comes from a proxy whose headers count. */
+  isProxied({ socket }: IncomingMessage): boolean {
+    return this.#trusts(socket.remoteAddress ?? "", 0);
+  }
+
   /** Whether a guest may come in: the world knows the guest, or the rate has room for a new one. */
   async admits(
     world: string,

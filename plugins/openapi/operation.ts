@@ -18,6 +18,8 @@ declare module "fastify" {
     operated?: true;
     /** Answers that are not JSON, as OpenAPI response objects. */
     answers?: Record<number, JsonObject>;
+    /** The body by its media types, if no schema checks it. */
+    receives?: JsonObject;
   }
   interface FastifySchema {
     operationId?: string;
@@ -48,6 +50,9 @@ export function operationOf(route: RouteOptions): JsonObject {
     tags,
     security: securityOf(route),
     parameters: parametersOf(route),
+    ...(route.config?.receives && {
+      requestBody: { required: true, content: route.config.receives },
+    }),
     ...(body && {
       requestBody: {
         required: true,

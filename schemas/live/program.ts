@@ -50,6 +50,20 @@ export const programCommands = {
     errors: [],
     example: {},
   }),
+  "program.link": command({
+    summary: "The address of the program for calendars, with the user's rights",
+    payload: Payload({
+      renew: Type.Optional(
+        Type.Boolean({ description: "End the former address." }),
+      ),
+    }),
+    result: Type.Object(
+      { url: Type.String({ description: "Keep it secret." }) },
+      { additionalProperties: false },
+    ),
+    errors: [],
+    example: {},
+  }),
   "program.favorite": command({
     summary: "Marks a session as a favorite, or ends that",
     payload: Payload({ session: Id, on: Type.Boolean() }),

@@ -55,6 +55,11 @@ const rows: Row[] = [
   { name: "chat export", args: () => ["demo"] },
   { name: "question results", args: () => ["demo"] },
   { name: "poll results", args: () => ["demo"] },
+  { name: "program export", args: () => ["demo"] },
+  {
+    name: "program import",
+    args: ({ dir }) => ["demo", join(dir, "program export.json")],
+  },
   { name: "connections list", args: () => ["demo"], served: true },
   { name: "connections drop", args: () => ["demo"], served: true },
   { name: "connections reload", args: () => ["demo"], served: true },

@@ -101,6 +101,7 @@ async function fill(store: Store) {
   const made = await store.program.createSession("demo", { title: "Talk" });
   if ("faults" in made) throw new Error("The session was refused.");
   await store.program.favor("demo", ada, made.session.value.id, true);
+  await store.programLinks.link("demo", ada, false);
   return { room, ada, cy };
 }
 

@@ -88,6 +88,7 @@ const changes: Changes = {
   "speaker.deleted": { speaker: "p1" },
   "program.imported": { created: 1, updated: 2, deleted: 0 },
   "program.favored": ofUser,
+  "program.linked": ofUser,
   "file.added": ofFile,
   "file.deleted": ofFile,
 };

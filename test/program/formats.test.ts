@@ -25,11 +25,8 @@ interface Document {
   zone?: string;
 }
 
-const read = ({
-  text,
-  csv = false as boolean,
-  zone = "Europe/Berlin",
-}: Document) => readProgram(Buffer.from(text as string), { isCsv: csv, zone });
+const read = ({ text, csv = false, zone = "Europe/Berlin" }: Document) =>
+  readProgram(Buffer.from(text as string), { isCsv: csv, zone });
 
 const csv = (rows: string, header = "title,start,end,room,speakers") =>
   `${header}\n${rows}`;

@@ -1,4 +1,5 @@
 import program from "../../shared/migrations/program.js";
+import programLinks from "../../shared/migrations/program-links.js";
 import type { Migration } from "./migration.js";
 import everything from "./0001-everything.js";
 import erasedEdits from "./0002-erased-edits.js";
@@ -15,4 +16,5 @@ export const migrations: readonly Migration[] = [
   log,
   { tables: forPostgres(pruned) },
   { tables: forPostgres(program) },
+  { tables: forPostgres(programLinks) },
 ];

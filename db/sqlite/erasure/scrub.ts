@@ -18,6 +18,7 @@ export const ERASED_TABLES = [
   "program_sessions",
   "program_speakers",
   "program_favorites",
+  "program_links",
 ] as const;
 export type ErasedTable = (typeof ERASED_TABLES)[number];
 

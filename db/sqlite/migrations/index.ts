@@ -1,4 +1,5 @@
 import program from "../../shared/migrations/program.js";
+import programLinks from "../../shared/migrations/program-links.js";
 import worldsAndRooms from "./0001-worlds-and-rooms.js";
 import usersAndFiles from "./0002-users-and-files.js";
 import lists from "./0003-lists-of-users-and-files.js";
@@ -31,4 +32,5 @@ export const migrations: readonly string[] = [
   worldInEveryKey,
   forSqlite(pruned),
   forSqlite(program),
+  forSqlite(programLinks),
 ];

@@ -8,13 +8,14 @@ import type { CommandTable } from "../../module.js";
 import { Around } from "../../rules/encoding.js";
 import { LiveError, worldDenied } from "../../rules/problems.js";
 import type { View, WorldStates } from "../../rules/world-state.js";
+import { link, type LinkPorts } from "./link.js";
 import { encodedFor, sessionsFor, versionFor } from "./sight.js";
 
 /** The ports of the commands about the program. */
-export interface ProgramPorts {
+export interface ProgramPorts extends LinkPorts {
   readonly clock: Clock;
   readonly states: WorldStates;
-  readonly store: { readonly program: ProgramStore };
+  readonly store: LinkPorts["store"] & { readonly program: ProgramStore };
 }
 
 /** The program of a world, and the favorites of its users. */
@@ -23,6 +24,7 @@ export const program: CommandTable<
   ProgramPorts
 > = {
   "program.get": { requires: "program.read", handler: get },
+  "program.link": { requires: "program.read", handler: link },
   "program.favorite": { requires: "program.read", handler: favorite },
 };
 

@@ -27,7 +27,7 @@ export const reads = (view: View): boolean =>
 
 /** What comes with every program: when and where the event is. */
 const eventOf = oncePer(({ config }: World) => ({
-  event: (objectIn(config, "event") ?? null),
+  event: objectIn(config, "event") ?? null,
   timezone: typeof config.timezone === "string" ? config.timezone : "UTC",
 }));
 

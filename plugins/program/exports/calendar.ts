@@ -4,6 +4,10 @@ import { version } from "../../../schemas/plain/version.js";
 import type { Session } from "../../../schemas/program.js";
 import type { ExportedProgram } from "./program.js";
 
+// It folds lines at this many bytes, and counts no space at the beginning of the next one. A line
+// may have 75 (RFC 5545, section 3.1).
+ICAL.foldLength = 74;
+
 /** Control characters, which a calendar may not contain (RFC 5545, section 3.1). */
 const CONTROLS = /[^\P{Cc}\t\n]/gu;
 

@@ -1,0 +1,193 @@
+import { LRUCache } from "lru-cache";
+import type { Author } from "../../db/contract/author.js";
+import type { Program } from "../../db/contract/program.js";
+import type { Store } from "../../db/contract/store.js";
+import {
+  programVersion,
+  type Reader,
+  seenProgram,
+} from "../../db/rules/program-views.js";
+import type { EventDates } from "../../schemas/event-dates.js";
+import type {
+  ImportOptions,
+  ImportResult,
+} from "../../schemas/program-document.js";
+import type { Room } from "../../schemas/rooms.js";
+import { InvalidData } from "../../schemas/validate.js";
+import type { World } from "../../schemas/worlds.js";
+import type { ProgramFormat } from "../../schemas/program-import.js";
+import type { ExportedProgram } from "./exports/program.js";
+import type { Formats } from "./formats.js";
+import { isZone } from "./formats/zones.js";
+
+/** How many characters of exports are kept. */
+const KEPT = 16 * 1024 * 1024;
+
+/** How many rooms are read at once. */
+const PAGE = 200;
+
+/** The rights of a reader or an author, as far as a program depends on them. */
+export interface ProgramRights {
+  readonly edits: boolean;
+  readonly sees: (room: Room) => boolean;
+}
+
+/** A program that somebody sends to be imported. */
+export interface SentDocument {
+  readonly bytes: Uint8Array;
+  readonly isCsv: boolean;
+  /** The hosts under which uploads of the world have addresses. */
+  readonly hosts: readonly string[];
+}
+
+/** An export: its text, and the version of what it shows. */
+export interface Exported {
+  readonly text: string;
+  readonly version: string;
+}
+
+/** Reads whole programs into the store, and writes them out of it. */
+export class Programs {
+  readonly #texts = new LRUCache<string, string>({
+    maxSize: KEPT,
+    sizeCalculation: (text) => text.length + 1,
+  });
+  /** The exports that are being written, so that a crowd waits for one. */
+  readonly #pending = new Map<string, Promise<string>>();
+
+  constructor(
+    private readonly store: Pick<Store, "rooms" | "program">,
+    readonly formats: Formats,
+  ) {}
+
+  /**
+   * Makes the program of a world agree with a document.
+   * @param admit is called when the document is read, and throws if its sender may not write any more.
+   * @throws {InvalidData} with the line or the path where the document breaks.
+   */
+  async import(
+    world: World,
+    { bytes, isCsv, hosts }: SentDocument,
+    options: ImportOptions,
+    { rights, admit }: { rights: ProgramRights; admit?: () => Promise<void> },
+    by?: Author,
+  ): Promise<ImportResult> {
+    const document = await this.formats.read(bytes, {
+      isCsv,
+      zone: zoneOf(world),
+    });
+    await admit?.();
+    const rooms = await this.#rooms(world.id, rights);
+    const result = await this.store.program.import(
+      world.id,
+      document,
+      options,
+      { visibleRooms: rooms.map(({ id }) => id), hosts },
+      by,
+    );
+    if ("faults" in result) throw new InvalidData(result.faults);
+    return result;
+  }
+
+  /**
+   * The program of a world as a reader sees it.
+   * @param page the address of the event page.
+   */
+  async export(
+    world: World,
+    rights: ProgramRights,
+    format: ProgramFormat,
+    page: string,
+  ): Promise<Exported> {
+    const rooms = await this.#rooms(world.id, rights);
+    const program = await this.store.program.get(world.id);
+    const visible = new Set(rooms.map(({ id }) => id));
+    const reader: Reader = {
+      edits: rights.edits,
+      seesRoom: (id) => visible.has(id),
+    };
+    const names = rooms.map(({ id, name, description }) => ({
+      id,
+      name,
+      description,
+    }));
+    const more = [eventOf(world), world.title, zoneOf(world), page, format];
+    // Foyer's own JSON names no room.
+    const shown = format === "json" ? [] : [more, names];
+    const version = programVersion(program, reader, shown);
+    const key = `${world.id} ${version}`;
+    const text =
+      this.#texts.get(key) ??
+      (await this.#once(key, () =>
+        this.#write(world, program, reader, { format, page, rooms: names }),
+      ));
+    return { text, version };
+  }
+
+  #once(key: string, write: () => Promise<string>): Promise<string> {
+    let text = this.#pending.get(key);
+    if (!text) {
+      text = write()
+        .then((written) => {
+          this.#texts.set(key, written);
+          return written;
+        })
+        .finally(() => this.#pending.delete(key));
+      this.#pending.set(key, text);
+    }
+    return text;
+  }
+
+  async #write(
+    world: World,
+    program: Program,
+    reader: Reader,
+    {
+      format,
+      page,
+      rooms,
+    }: Pick<ExportedProgram, "page" | "rooms"> & { format: ProgramFormat },
+  ): Promise<string> {
+    const { sessions, speakers } = seenProgram(program, reader);
+    if (format === "json") {
+      const listOf = (list: readonly { json: string }[]) =>
+        `[${list.map(({ json }) => json).join()}]`;
+      return `{"sessions":${listOf(sessions)},"speakers":${listOf(speakers)}}`;
+    }
+    const { id, title } = world;
+    const whole: ExportedProgram = {
+      world: { id, title },
+      zone: zoneOf(world),
+      page,
+      event: eventOf(world),
+      sessions: sessions.map(({ value }) => value),
+      speakers: speakers.map(({ value }) => value),
+      rooms,
+    };
+    return this.formats.write(format, whole, Date.now());
+  }
+
+  async #rooms(world: string, { sees }: ProgramRights): Promise<Room[]> {
+    const found: Room[] = [];
+    let page: Room[];
+    do {
+      const after = found.length;
+      const rooms = await this.store.rooms.all(world, {
+        page: after / PAGE + 1,
+        pageSize: PAGE,
+      });
+      page = rooms.map(({ value }) => value);
+      found.push(...page);
+    } while (page.length === PAGE);
+    return found.filter(sees);
+  }
+}
+
+/** The zone of a world; UTC if it has none that exists. */
+function zoneOf({ config }: World): string {
+  const { timezone } = config as { timezone?: unknown };
+  return typeof timezone === "string" && isZone(timezone) ? timezone : "UTC";
+}
+
+const eventOf = ({ config }: World): EventDates | undefined =>
+  (config as { event?: EventDates | null }).event ?? undefined;
