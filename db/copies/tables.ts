@@ -303,7 +303,7 @@ export const TABLES: readonly Table[] = [
   ),
   table(
     "program_sessions",
-    "world_id id",
+    "world_id id; world_id import_id",
     {
       world_id: text,
       id: text,
@@ -320,7 +320,7 @@ export const TABLES: readonly Table[] = [
   ),
   table(
     "program_speakers",
-    "world_id id",
+    "world_id id; world_id import_id",
     {
       world_id: text,
       id: text,
@@ -335,13 +335,13 @@ export const TABLES: readonly Table[] = [
   ),
   table(
     "program_favorites",
-    "number",
+    "number; world_id user_id session_id",
     { number: number, world_id: text, user_id: text, session_id: text },
     BACKUP_VERSION,
   ),
   table(
     "program_links",
-    "world_id user_id",
+    "world_id user_id; world_id token",
     { world_id: text, user_id: text, token: text },
     BACKUP_VERSION,
   ),
