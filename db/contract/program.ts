@@ -142,8 +142,7 @@ export interface ProgramStore {
   ): Promise<void>;
   /**
    * Makes the program agree with a document, all or nothing. Appends nothing if nothing
-   * changes. Otherwise it appends one entry, and before it one for each changed session, unless
-   * these are very many.
+   * changes. Otherwise it appends one entry for each changed session, and one for the import.
    * @throws {StoreError} `absent` when the world does not exist.
    */
   import(

@@ -129,7 +129,7 @@ export type Change =
       type: "speaker.created" | "speaker.updated" | "speaker.deleted";
       speaker: string;
     }
-  /** An import changed this many sessions. Of very many, there are no other entries. */
+  /** An import changed this many sessions. An entry for each of them precedes it. */
   | {
       type: "program.imported";
       created: number;

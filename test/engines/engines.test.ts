@@ -11,6 +11,8 @@ import {
   type Visitor,
 } from "../../db/contract/store.js";
 import type { PermissionConfig } from "../../schemas/plain/permissions.js";
+import type { ProgramDocument } from "../../schemas/program-document.js";
+import type { SessionDraft } from "../../schemas/program.js";
 import type { UserCopy, WorldCopy } from "../../schemas/world-document.js";
 import { worldOf } from "../helper.js";
 import { startPostgres } from "../servers/postgres.js";
@@ -45,6 +47,8 @@ const questions: Name<string>[] = [];
 const polls: Name<string>[] = [];
 const options: Name<string>[] = [];
 const announcements: Name<string>[] = [];
+const sessions: Name<string>[] = [];
+const speakers: Name<string>[] = [];
 const files: Name<string>[] = [];
 const events: Name<number>[] = [];
 /** Where each event is, and who sent it. */
@@ -85,6 +89,31 @@ const modules = () =>
 const condition = (side: number) =>
   versions.length > 0 && chance(0.1) ? [pick(versions)[side]!] : undefined;
 
+const title = () => text() || "x";
+
+/** A session with some fields, whose room and speakers each store calls by its own ids. */
+function sessionDraft() {
+  const [of, who, track] = [room(), from(speakers, ABSENT), word()];
+  const [hasRoom, hasSpeaker] = [chance(0.7), chance(0.3)];
+  const start = 1_800_000_000_000 + 600_000 * whole(20);
+  const times = chance(0.6)
+    ? {
+        starts_at: new Date(start).toISOString(),
+        ends_at: new Date(start + 3_600_000).toISOString(),
+      }
+    : {};
+  const rest = {
+    ...{ ...times, track, title: title() },
+    state: pick(["public", "draft"] as const),
+    import_id: chance(0.3) ? `s${whole(6)}` : null,
+  };
+  return (side: number): SessionDraft => ({
+    ...rest,
+    room_id: hasRoom ? of[side]! : null,
+    speaker_ids: hasSpeaker ? [who[side]!] : [],
+  });
+}
+
 type Run = (store: Store, side: 0 | 1) => Promise<unknown>;
 
 /**
@@ -109,6 +138,18 @@ const keepVersion = ([a, b]: [unknown, unknown]) =>
     (a as { version: string }).version,
     (b as { version: string }).version,
   ]);
+
+/** Keeps the id of what was written, if it was not refused. */
+function keepWritten(
+  names: Name<string>[],
+  of: (answer: object) => unknown,
+  [a, b]: [unknown, unknown],
+): void {
+  if ("faults" in (a as object)) return;
+  const idOf = (answer: unknown) =>
+    (of(answer as object) as { value: { id: string } }).value.id;
+  names.push([idOf(a), idOf(b)]);
+}
 
 const valueId = (answer: unknown) =>
   (answer as { value: { id: string } }).value.id;
@@ -414,6 +455,111 @@ const operations: Record<string, () => Operation> = {
   "announcements.list": () => {
     const w = world();
     return { run: (s) => s.announcements.list(w) };
+  },
+  "program.get": () => {
+    const [w, who] = [world(), user()];
+    return {
+      run: async (s, i) => {
+        const { sessions, speakers } = await s.program.get(w);
+        // Those that only their random ids set apart stand in any order.
+        return {
+          sessions: sessions.map(({ value }) => value.title),
+          speakers: speakers.map(({ value }) => value.name),
+          favorites: await s.program.favorites(w, who[i]),
+        };
+      },
+    };
+  },
+  "program.createSession": () => {
+    const w = world();
+    const draft = sessionDraft();
+    return {
+      run: (s, i) => s.program.createSession(w, draft(i)),
+      keep: ([a, b]) =>
+        keepWritten(
+          sessions,
+          (answer) => ("session" in answer ? answer.session : answer),
+          [a, b],
+        ),
+    };
+  },
+  "program.updateSession": () => {
+    const [w, id, draft] = [world(), from(sessions, ABSENT), sessionDraft()];
+    return { run: (s, i) => s.program.updateSession(w, id[i], draft(i)) };
+  },
+  "program.deleteSession": () => {
+    const [w, id] = [world(), from(sessions, ABSENT)];
+    return { run: (s, i) => s.program.deleteSession(w, id[i]) };
+  },
+  "program.createSpeaker": () => {
+    const w = world();
+    const draft = { name: title(), biography: text() };
+    return {
+      run: (s) => s.program.createSpeaker(w, draft, []),
+      keep: ([a, b]) => keepWritten(speakers, (answer) => answer, [a, b]),
+    };
+  },
+  "program.updateSpeaker": () => {
+    const [w, id, of] = [world(), from(speakers, ABSENT), user()];
+    const how = chance(0.5);
+    return {
+      run: (s, i) => {
+        const changes = how ? { name: "x" } : { user_id: of[i] };
+        return s.program.updateSpeaker(w, id[i], changes, []);
+      },
+    };
+  },
+  "program.deleteSpeaker": () => {
+    const [w, id] = [world(), from(speakers, ABSENT)];
+    return { run: (s, i) => s.program.deleteSpeaker(w, id[i]) };
+  },
+  "program.import": () => {
+    const w = world();
+    const options = {
+      createRooms: chance(0.2),
+      removeMissing: chance(0.3),
+      dryRun: chance(0.2),
+    };
+    const document: ProgramDocument = {
+      sessions: Array.from({ length: whole(5) }, (_, i) => ({
+        fields: { title: title() },
+        import_id: `s${i}`,
+        room: chance(0.5) ? { name: `room ${whole(6)}` } : null,
+        speakers: chance(0.5) ? [`p${whole(3)}`] : [],
+        position: { line: i + 1 },
+      })),
+      speakers: [0, 1, 2].map((i) => ({
+        fields: { name: title() },
+        key: `p${i}`,
+        import_id: `p${i}`,
+        position: {},
+      })),
+      problems: [],
+    };
+    return {
+      run: (s, i) => {
+        const visibleRooms = rooms.map((id) => id[i]);
+        return s.program.import(w, document, options, {
+          visibleRooms,
+          hosts: [],
+        });
+      },
+    };
+  },
+  "program.favor": () => {
+    const [w, who, id] = [world(), user(), from(sessions, ABSENT)];
+    const on = chance(0.7);
+    return { run: (s, i) => s.program.favor(w, who[i], id[i], on) };
+  },
+  "programLinks.link": () => {
+    const [w, who, renew] = [world(), user(), chance(0.3)];
+    return {
+      run: async (s, i) => {
+        const token = await s.programLinks.link(w, who[i], renew);
+        const of = await s.programLinks.user(w, token);
+        return [of === who[i], await s.programLinks.user("none", token)];
+      },
+    };
   },
   "questions.list": () => {
     const [w, r, who, asked, all] = [

@@ -92,6 +92,38 @@ void t.test("the author of what a route appends is its caller", async (t) => {
       return { url: at(`rooms/${id}/messages/${event.id}/`), as: ofUser };
     },
   });
+  const session = async () => {
+    const made = await store.program.createSession("demo", { title: "x" });
+    return "faults" in made ? t.bailout("refused") : made.session.value.id;
+  };
+  const speaker = async () => {
+    const made = await store.program.createSpeaker("demo", { name: "x" }, []);
+    return "faults" in made ? t.bailout("refused") : made.value.id;
+  };
+  const title = () => ({ title: `${Math.random()}` });
+  Object.assign(requests, {
+    [`POST ${WORLD}sessions/`]: async () => ({
+      ...{ url: at("sessions/"), body: title() },
+    }),
+    [`PATCH ${WORLD}sessions/:session_id/`]: async () => ({
+      ...{ url: at(`sessions/${await session()}/`), body: title() },
+    }),
+    [`DELETE ${WORLD}sessions/:session_id/`]: async () => ({
+      url: at(`sessions/${await session()}/`),
+    }),
+    [`POST ${WORLD}speakers/`]: async () => ({
+      ...{ url: at("speakers/"), body: { name: "x" } },
+    }),
+    [`PATCH ${WORLD}speakers/:speaker_id/`]: async () => ({
+      ...{ url: at(`speakers/${await speaker()}/`), body: { name: "y" } },
+    }),
+    [`DELETE ${WORLD}speakers/:speaker_id/`]: async () => ({
+      url: at(`speakers/${await speaker()}/`),
+    }),
+    [`PUT ${WORLD}program/`]: async () => ({
+      ...{ url: at("program/"), body: { sessions: [title()], speakers: [] } },
+    }),
+  });
   // An upload is by the uploader, a user, and has another form. A token is not stored.
   const writing = [...server.routes].filter(
     (route) =>

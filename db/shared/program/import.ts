@@ -35,9 +35,6 @@ import { Changes } from "./stamps.js";
 const ROOMS =
   "SELECT id, name FROM rooms WHERE world_id = $1 ORDER BY sorting_priority, name, id";
 
-/** The most changed sessions that an import appends one by one. Of more, it says how many. */
-const MAX_ENTRIES = 500;
-
 /** The write of an import. */
 export const importWrites = (sql: Sql, log: DomainLog) => ({
   async import(
@@ -174,16 +171,14 @@ function noteSpeakers(
 /** Appends the changed sessions, and one entry for all of the import. */
 function append(log: DomainLog, world: string, { sessions }: ImportPlan): void {
   const { created, updated, deleted } = sessions;
-  if (created.length + updated.length + deleted.length <= MAX_ENTRIES) {
-    for (const { id } of created) {
-      log.append(world, { type: "session.created", session: id });
-    }
-    for (const { id } of updated) {
-      log.append(world, { type: "session.updated", session: id });
-    }
-    for (const id of deleted) {
-      log.append(world, { type: "session.deleted", session: id });
-    }
+  for (const { id } of created) {
+    log.append(world, { type: "session.created", session: id });
+  }
+  for (const { id } of updated) {
+    log.append(world, { type: "session.updated", session: id });
+  }
+  for (const id of deleted) {
+    log.append(world, { type: "session.deleted", session: id });
   }
   log.append(world, {
     type: "program.imported",

@@ -21,6 +21,8 @@ import { roomExtraContract } from "./room-extras.js";
 import { roomListContract } from "./room-lists.js";
 import { roomContract } from "./rooms.js";
 import { pollContract } from "./polls.js";
+import { programContract } from "./program.js";
+import { logProgramContract } from "./log-program.js";
 import { questionContract } from "./questions.js";
 import { contractOn, type Place } from "./setup.js";
 import { hostContract } from "./hosts.js";
@@ -72,10 +74,12 @@ const parts = [
   questionContract,
   pollContract,
   voteContract,
+  programContract,
   logContract,
   logWorldContract,
   logChatContract,
   logVoteContract,
+  logProgramContract,
 ];
 
 /** What every store keeps to, whatever it is made of: `db/contract/store.ts` as tests. */
