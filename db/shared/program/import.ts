@@ -29,7 +29,7 @@ import {
   replaceSpeaker,
 } from "./rows.js";
 import { addRooms } from "./rooms.js";
-import { removeSession } from "./sessions.js";
+import { changedFields, removeSession } from "./sessions.js";
 import { Changes } from "./stamps.js";
 
 const ROOMS =
@@ -76,7 +76,7 @@ export const importWrites = (sql: Sql, log: DomainLog) => ({
     if (plan.isEmpty || options.dryRun) return plan.result;
     await addRooms(sql, log, world, plan.rooms);
     await write(sql, world, plan, before);
-    append(log, world, plan);
+    append(log, world, plan, before);
     return plan.result;
   },
 });
@@ -169,13 +169,23 @@ function noteSpeakers(
 }
 
 /** Appends the changed sessions, and one entry for all of the import. */
-function append(log: DomainLog, world: string, { sessions }: ImportPlan): void {
+function append(
+  log: DomainLog,
+  world: string,
+  { sessions }: ImportPlan,
+  before: Before,
+): void {
   const { created, updated, deleted } = sessions;
   for (const { id } of created) {
     log.append(world, { type: "session.created", session: id });
   }
-  for (const { id } of updated) {
-    log.append(world, { type: "session.updated", session: id });
+  for (const session of updated) {
+    const former = sessionOf(before.sessions.get(session.id)!).value;
+    log.append(world, {
+      type: "session.updated",
+      session: session.id,
+      fields: changedFields(former, session as Session),
+    });
   }
   for (const id of deleted) {
     log.append(world, { type: "session.deleted", session: id });

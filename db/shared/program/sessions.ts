@@ -94,9 +94,7 @@ export const sessionWrites = (sql: Sql, log: DomainLog) => ({
     changes.session(before);
     changes.session(session);
     await changes.store(sql, world);
-    const fields = (Object.keys(session) as (keyof Session)[]).filter(
-      (name) => JSON.stringify(session[name]) !== JSON.stringify(before[name]),
-    );
+    const fields = changedFields(before, session);
     log.append(world, { type: "session.updated", session: id, fields });
     return { row: after, warnings: await warningsOf(sql, world, session) };
   },
@@ -114,6 +112,12 @@ export const sessionWrites = (sql: Sql, log: DomainLog) => ({
     log.append(world, { type: "session.deleted", session: id });
   },
 });
+
+/** The names of the fields in which two states of a session differ. */
+export const changedFields = (before: Session, after: Session): string[] =>
+  (Object.keys(after) as (keyof Session)[]).filter(
+    (name) => JSON.stringify(after[name]) !== JSON.stringify(before[name]),
+  );
 
 /** Deletes a session, and takes it out of all favorites. */
 export async function removeSession(

@@ -1,0 +1,128 @@
+import { Expecting, me } from "./logged.js";
+import { addSession, addSpeaker, documentOf, scope } from "./program.js";
+import { ABSENT, ada, type Contract } from "./setup.js";
+
+/** What every store keeps to about the entries of writes to programs. */
+export async function logProgramContract(contract: Contract): Promise<void> {
+  await contract("what sessions and speakers append", async (t, _, open) => {
+    const { store, expecting } = await Expecting.open(t, open);
+    const { program } = store;
+    const { id: session } = (await addSession(store)).session.value;
+    const { id: speaker } = (await addSpeaker(store)).value;
+    await expecting.write(
+      "a session is made",
+      () => program.createSession("demo", { title: "y" }, me),
+      (made) => [
+        {
+          type: "session.created",
+          session: "faults" in made ? "" : made.session.value.id,
+        },
+      ],
+    );
+    await expecting.write(
+      "it changes",
+      () =>
+        program.updateSession(
+          ...["demo", session, { title: "z", kind: "talk" }, undefined, me],
+        ),
+      [{ type: "session.updated", session }],
+    );
+    await expecting.write(
+      "a speaker is made",
+      () => program.createSpeaker("demo", { name: "y" }, [], me),
+      (made) => [
+        {
+          type: "speaker.created",
+          speaker: "faults" in made ? "" : made.value.id,
+        },
+      ],
+    );
+    await expecting.write(
+      "a speaker changes",
+      () =>
+        program.updateSpeaker(
+          ...["demo", speaker, { name: "z" }, [], undefined, me],
+        ),
+      [{ type: "speaker.updated", speaker }],
+    );
+    const { id: user } = await store.users.enter("demo", ada);
+    await expecting.write(
+      "a favorite",
+      () => program.favor("demo", user, session, true, me),
+      [{ type: "program.favored", user, by: { ...me, user } }],
+    );
+    await expecting.write(
+      "a link",
+      () => store.programLinks.link("demo", user, false, me),
+      [{ type: "program.linked", user, by: { ...me, user } }],
+    );
+    await expecting.write(
+      "another link",
+      () => store.programLinks.link("demo", user, true, me),
+      [{ type: "program.linked", user, by: { ...me, user } }],
+    );
+    await expecting.nothing({
+      "the same favorite": () => program.favor("demo", user, session, true, me),
+      "the same link": () => store.programLinks.link("demo", user, false, me),
+      "a session that is refused": () =>
+        program.createSession("demo", { title: "x", room_id: ABSENT }, me),
+      "a speaker that is refused": () =>
+        program.createSpeaker("demo", { name: "x", user_id: ABSENT }, [], me),
+    });
+    await expecting.refused([
+      [() => program.createSession("none", { title: "x" }), "absent"],
+      [() => program.updateSession("demo", ABSENT, {}), "absent"],
+      [() => program.deleteSession("demo", ABSENT), "absent"],
+      [() => program.createSpeaker("none", { name: "x" }, []), "absent"],
+      [() => program.updateSpeaker("demo", ABSENT, {}, []), "absent"],
+      [() => program.deleteSpeaker("demo", ABSENT), "absent"],
+      [() => program.favor("demo", user, ABSENT, true), "absent"],
+      [() => store.programLinks.link("demo", ABSENT, false), "absent"],
+    ]);
+    await expecting.write(
+      "a session is deleted",
+      () => program.deleteSession("demo", session, undefined, me),
+      [{ type: "session.deleted", session }],
+    );
+    await expecting.write(
+      "a speaker is deleted",
+      () => program.deleteSpeaker("demo", speaker, undefined, me),
+      [{ type: "speaker.deleted", speaker }],
+    );
+  });
+
+  await contract("what an import appends", async (t, _, open) => {
+    const { store, expecting } = await Expecting.open(t, open);
+    const { program } = store;
+    const imports = (titles: string[], removeMissing = false) =>
+      program.import("demo", documentOf(titles), { removeMissing }, scope, me);
+    const idOf = async (title: string) =>
+      (await program.get("demo")).sessions.find(
+        ({ value }) => value.title === title,
+      )!.value.id;
+    await imports(["a", "b"]);
+    const [a, b] = [await idOf("a"), await idOf("b")];
+    await expecting.nothing({ "the same again": () => imports(["a", "b"]) });
+    await expecting.write("one is missing", () => imports(["a"], true), [
+      { type: "session.deleted", session: b },
+      { type: "program.imported", created: 0, updated: 0, deleted: 1 },
+    ]);
+    const changed = documentOf(["a"]);
+    changed.sessions[0]!.fields.kind = "talk";
+    await expecting.write(
+      "one changes",
+      () => program.import("demo", changed, {}, scope, me),
+      [
+        { type: "session.updated", session: a, fields: ["kind"] },
+        { type: "program.imported", created: 0, updated: 1, deleted: 0 },
+      ],
+    );
+    await expecting.nothing({
+      "a dry run": () =>
+        program.import("demo", documentOf(["c"]), { dryRun: true }, scope, me),
+    });
+    await expecting.refused([
+      [() => program.import("none", changed, {}, scope), "absent"],
+    ]);
+  });
+}
