@@ -30,6 +30,7 @@ import outbound from "./plugins/outbound/index.js";
 import openapi from "./plugins/openapi/index.js";
 import programs from "./plugins/program/index.js";
 import retention from "./plugins/retention.js";
+import setup, { type SetupKey } from "./plugins/setup.js";
 import replies from "./plugins/replies.js";
 import validation from "./plugins/validation.js";
 import web from "./plugins/web/index.js";
@@ -47,6 +48,7 @@ import asyncapiRoute from "./routes/asyncapi.js";
 import openapiRoute from "./routes/openapi.js";
 import media from "./routes/media.js";
 import rooms from "./routes/rooms.js";
+import setupRoute from "./routes/setup.js";
 import signIn from "./routes/sign-in.js";
 import program from "./routes/program.js";
 import programFeed from "./routes/program-feed.js";
@@ -87,6 +89,8 @@ export interface FoyerOptions {
   engines?: Engines;
   /** Joins its metrics with the metrics of other processes. */
   gather?: Gather;
+  /** Of the link that sets up the first event; by default there is none. */
+  setup?: SetupKey;
 }
 
 /**
@@ -142,6 +146,8 @@ export const foyer: FastifyPluginCallback<FoyerOptions> = fp<FoyerOptions>(
       const { web: pages, uploads } = config;
       app.register(web, { embedOrigins: pages.embedOrigins, uploads });
       app.register(signIn);
+      app.register(setup, { key: options.setup });
+      app.register(setupRoute);
     }
 
     // The websocket.

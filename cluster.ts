@@ -15,6 +15,7 @@ import {
   type Shape,
 } from "./schemas/plain/shapes.js";
 import { startServer } from "./server.js";
+import type { SetupKey } from "./plugins/setup.js";
 import { startLine } from "./plugins/start-line.js";
 
 // Several processes on one port. The primary serves nothing: it starts workers,
@@ -39,6 +40,8 @@ const STOP_PATIENCE = 15_000;
 /** The variables that give each worker the name of its group and its own. */
 const WORKERS = "FOYER_WORKERS";
 const WORKER = "FOYER_WORKER";
+/** Gives the workers the link that sets up the first event, as JSON. */
+const SETUP = "FOYER_SETUP";
 
 /** A message of a worker to the primary. */
 type News =
@@ -76,6 +79,7 @@ export class ClusterError extends Failure {}
 export interface Cluster {
   /** The URL where they listen. */
   address: string;
+  worlds: number;
   /** Lets them finish the requests in flight, and resolves when all have ended. */
   stop(): Promise<void>;
 }
@@ -83,11 +87,13 @@ export interface Cluster {
 /**
  * Starts the workers.
  * @param worlds how many there are.
+ * @param setup of the link that sets up the first event.
  * @throws {ClusterError} if all of them end before one serves.
  */
 export async function startCluster(
   config: Config,
   worlds: number,
+  setup?: SetupKey,
 ): Promise<Cluster> {
   const log = await createLogger(config.logLevel);
   log.info(...startLine(config, worlds));
@@ -109,7 +115,10 @@ export async function startCluster(
   function start(): void {
     const started = performance.now();
     const name = randomUUID();
-    const worker = cluster.fork({ [WORKERS]: workers, [WORKER]: name });
+    const worker = cluster.fork({
+      ...{ [WORKERS]: workers, [WORKER]: name },
+      ...(setup && { [SETUP]: JSON.stringify(setup) }),
+    });
     relayMessages(worker.process, name, () =>
       living().map((other) => other.process),
     );
@@ -159,6 +168,7 @@ export async function startCluster(
   for (let count = 0; count < config.workers; count++) start();
   return {
     address: await address,
+    worlds,
     async stop() {
       stopping = true;
       pauses.forEach(clearTimeout);
@@ -199,13 +209,18 @@ export async function runWorker(
   new AggregatorRegistry();
   const stop = Promise.race([signalled, orderedToStop()]);
   try {
-    const server = await startServer(config, {
-      worker: {
-        group: process.env[WORKERS]!,
-        process: process.env[WORKER]!,
+    const setup = process.env[SETUP];
+    const server = await startServer(
+      config,
+      {
+        worker: {
+          group: process.env[WORKERS]!,
+          process: process.env[WORKER]!,
+        },
+        gather: gatherAll(),
       },
-      gather: gatherAll(),
-    });
+      setup === undefined ? undefined : (JSON.parse(setup) as SetupKey),
+    );
     const { metrics } = server.app;
     if (metrics) AggregatorRegistry.setRegistries([metrics.registry]);
     await report({ foyer: "serving", address: server.address });

@@ -9,12 +9,15 @@ import { Failure } from "./schemas/plain/failure.js";
 import { openControl } from "./live/control.js";
 import { createLogger } from "./plugins/logging.js";
 import type { Gather } from "./plugins/gather.js";
+import type { SetupKey } from "./plugins/setup.js";
 import { startLine } from "./plugins/start-line.js";
 
 export interface Server {
   app: FastifyInstance;
   /** The URL where it listens. */
   address: string;
+  /** How many worlds there were when it started. */
+  worlds: number;
   /** Finishes the requests in flight, for at most `config.patience.stop`, and closes everything. */
   stop(): Promise<void>;
 }
@@ -29,11 +32,13 @@ export interface Siblings {
 /**
  * Opens the engines and listens.
  * @param siblings if there are other processes.
+ * @param setup of the link that sets up the first event.
  * @throws {StoreError} or {Failure}, with one line that says why.
  */
 export async function startServer(
   config: Config,
   siblings?: Siblings,
+  setup?: SetupKey,
 ): Promise<Server> {
   const logger = await createLogger(config.logLevel);
   const engines = await openEngines({
@@ -49,11 +54,14 @@ export async function startServer(
     engines,
     logger,
     ...(siblings && { gather: siblings.gather }),
+    ...(setup && { setup }),
   });
+  let worlds = 0;
   try {
     // Of several, the primary says it.
     if (!siblings) {
-      logger.info(...startLine(config, (await engines.store.counts()).worlds));
+      ({ worlds } = await engines.store.counts());
+      logger.info(...startLine(config, worlds));
     }
     await listen(app, config, "HOST and PORT");
     await listenForMetrics(app, config.metrics);
@@ -67,7 +75,8 @@ export async function startServer(
     await app.close();
     throw error;
   }
-  return { app, address: addressOf(app), stop: () => stop(app, config) };
+  const address = addressOf(app);
+  return { app, address, worlds, stop: () => stop(app, config) };
 }
 
 /** Opens the port of the metrics, if one is configured. It closes with the application. */

@@ -5,6 +5,7 @@ import { join } from "node:path";
 import type { FastifyBaseLogger, FastifyInstance } from "fastify";
 import { createApp } from "./app.js";
 import type { Config } from "./config.js";
+import type { SetupKey } from "./plugins/setup.js";
 import { compileValidator } from "./schemas/validate.js";
 import { World } from "./schemas/worlds.js";
 import {
@@ -23,6 +24,8 @@ export interface TestServerOptions {
   config?: Partial<Config>;
   /** It logs nowhere by default. */
   logger?: FastifyBaseLogger;
+  /** Of the link that sets up the first event; by default there is none. */
+  setup?: SetupKey;
 }
 
 /** A world for a test; only its id has no default. A `config` without keys gets a fresh one. */
@@ -60,6 +63,7 @@ const checkWorld = compileValidator(World);
 export async function startTestServer({
   config,
   logger,
+  setup,
 }: TestServerOptions = {}): Promise<TestServer> {
   const temporary =
     config?.dataDir === undefined
@@ -68,6 +72,7 @@ export async function startTestServer({
   const app = createApp({
     config: { ...config, dataDir: config?.dataDir ?? temporary! },
     ...(logger && { logger }),
+    ...(setup && { setup }),
   });
   const close = async () => {
     await app.close();

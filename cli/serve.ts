@@ -8,6 +8,7 @@ import {
 } from "../config.js";
 import type { World } from "../schemas/worlds.js";
 import { DEMO, DEMO_HOST, ensureDemo, pointDemo } from "./demo.js";
+import type { SetupKey } from "../plugins/setup.js";
 import { signToken } from "../db/worlds.js";
 import { command, withEngines } from "./command.js";
 import { context } from "./context.js";
@@ -60,19 +61,27 @@ export const serveCommand = command(
             }),
           )
         : {};
-    const server = await start(config, worlds);
+    const { freshSetupKey } = await import("../plugins/setup.js");
+    const setup = config.web.on && !world ? freshSetupKey() : undefined;
+    const server = await start(config, worlds, setup);
     const address = config.publicUrl ?? server.address;
     if (world)
       await withEngines(config, {}, (store) => pointDemo(store, address));
+    const setupLink =
+      setup && server.worlds === 0
+        ? `${address}/setup#${setup.secret}`
+        : undefined;
     if (demo || json) {
       const sample = world && (await tourOf(world, address, config.web.on));
       const { lines = [], ...made } = sample ?? {};
       printLines(
         json
           ? // On one line, because the lines around it are the log.
-            [JSON.stringify({ address, ...made })]
+            [JSON.stringify({ address, setup: setupLink, ...made })]
           : ["", `Foyer serves ${address}`, ...lines, ""],
       );
+    } else if (setupLink !== undefined) {
+      printLines([`Set up your event: ${setupLink}`]);
     }
     await stopSignal();
     await server.stop();
@@ -93,13 +102,13 @@ async function logRejections({ logLevel }: Config): Promise<void> {
 }
 
 /** @param worlds how many there are, if there are several workers. */
-async function start(config: Config, worlds: number) {
+async function start(config: Config, worlds: number, setup?: SetupKey) {
   if (config.workers > 1) {
     const { startCluster } = await import("../cluster.js");
-    return startCluster(config, worlds);
+    return startCluster(config, worlds, setup);
   }
   const { startServer } = await import("../server.js");
-  return startServer(config);
+  return startServer(config, undefined, setup);
 }
 
 /** @param hasPages whether the server has pages for people. */
@@ -119,18 +128,6 @@ async function tourOf(world: World, address: string, hasPages: boolean) {
     "",
     `The world "${id}" is there to try things in.`,
     "",
-    ...(links
-      ? [
-          "Open it in a browser, to attend:",
-          "",
-          `  ${links.event}`,
-          "",
-          "And to run it, as its host:",
-          "",
-          `  ${links.console}`,
-          "",
-        ]
-      : []),
     "A token for 30 days:",
     "",
     `  ${token}`,
@@ -138,6 +135,18 @@ async function tourOf(world: World, address: string, hasPages: boolean) {
     "Paste this into another shell to see its rooms:",
     "",
     `  curl -H "Authorization: Bearer ${token}" ${address}/api/v1/worlds/${id}/rooms/`,
+    ...(links
+      ? [
+          "",
+          "To run it in a browser, as its host:",
+          "",
+          `  ${links.console}`,
+          "",
+          "To attend:",
+          "",
+          `  ${links.event}`,
+        ]
+      : []),
   ];
   return { world: id, token, ...(links && { links }), lines };
 }

@@ -1,3 +1,4 @@
+import { randomUUID } from "node:crypto";
 import { Argument, Command, Option } from "commander";
 import type { Store } from "../db/contract/store.js";
 import {
@@ -11,9 +12,12 @@ import {
   deleteWorld,
   draftWorld,
   findWorld,
+  signToken,
   type WorldReset,
 } from "../db/worlds.js";
-import { checked, command, withStore } from "./command.js";
+import { linkTo } from "../schemas/plain/links.js";
+import { addressIn } from "./links.js";
+import { checked, command, settings, withStore } from "./command.js";
 import { PAGE_SIZE } from "../db/results/lists.js";
 import { printList } from "./lists.js";
 import { type JsonOption, print } from "./output.js";
@@ -92,6 +96,23 @@ export const newWorldCommand = (id: string, base: Command): Command =>
     .addOption(titleOption().makeOptionMandatory())
     .addOption(domainOption().makeOptionMandatory());
 
+/** Where a new world is, and what to do next. */
+async function nextLines(world: World): Promise<string[]> {
+  const config = settings();
+  // Then only the running server knows its address.
+  if (config.port === 0 && config.publicUrl === undefined) return [];
+  const link = { address: addressIn(config), world: world.id };
+  const token = await signToken(world, { uid: randomUUID() });
+  return [
+    `Event    ${linkTo("event", link)}`,
+    `Console  ${linkTo("console", { ...link, token })}`,
+    "",
+    "Next, serve it and open its console:",
+    "",
+    "  foyer serve",
+  ];
+}
+
 const createWorld = newWorldCommand(
   "id",
   command(
@@ -106,7 +127,8 @@ const createWorld = newWorldCommand(
     const { value } = await withStore((store) => store.worlds.create(draft), {
       create: true,
     });
-    print(options.json, value, worldLines(value));
+    const lines = options.json ? [] : await nextLines(value);
+    print(options.json, value, [...worldLines(value), "", ...lines]);
   });
 
 const updateWorld = command(

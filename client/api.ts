@@ -1,4 +1,24 @@
 export interface paths {
+  "/api/v1/setup": {
+    parameters: {
+      query?: never;
+      header?: never;
+      path?: never;
+      cookie?: never;
+    };
+    get?: never;
+    put?: never;
+    /**
+     * Set up the first event of a server
+     * @description Takes the secret of the link that `foyer serve` prints while the server has no world. The link works once, for an hour.
+     */
+    post: operations["setUp"];
+    delete?: never;
+    options?: never;
+    head?: never;
+    patch?: never;
+    trace?: never;
+  };
   "/healthz": {
     parameters: {
       query?: never;
@@ -1827,6 +1847,46 @@ export interface components {
       page?: string | null;
     };
     /**
+     * @description The first event of a server. `starts_at` and `ends_at` come together.
+     * @example {
+     *       "title": "Summit",
+     *       "name": "Ada",
+     *       "template": "conference"
+     *     }
+     */
+    SetupDraft: {
+      title: string;
+      /** @description The name of the organizer, under which they enter. */
+      name: string;
+      /** @enum {string} */
+      template: "conference" | "webinar" | "meetup" | "workshop";
+      locale?: string;
+      timezone?: string;
+      color?: string;
+      /** @example 2027-01-31T09:00:00.000Z */
+      starts_at?: string;
+      /** @example 2027-01-31T09:00:00.000Z */
+      ends_at?: string;
+    };
+    /** @description The event that was set up. */
+    SetUp: {
+      id: string;
+      /** @description Of the organizer, for 30 days. */
+      token: string;
+      links: {
+        /**
+         * Format: uri
+         * @description Signs the organizer in.
+         */
+        console: string;
+        /**
+         * Format: uri
+         * @description The event, as everybody opens it.
+         */
+        event: string;
+      };
+    };
+    /**
      * @description What a new world is made of. By default its domain is the id in front of the host of the server, and it has no rooms; a template gives it some. Unknown fields are refused.
      * @example {
      *       "id": "summit",
@@ -2320,6 +2380,41 @@ export interface components {
 }
 export type $defs = Record<string, never>;
 export interface operations {
+  setUp: {
+    parameters: {
+      query?: never;
+      header?: never;
+      path?: never;
+      cookie?: never;
+    };
+    requestBody: {
+      content: {
+        "application/json": components["schemas"]["SetupDraft"];
+      };
+    };
+    responses: {
+      /** @description The event that was set up. */
+      201: {
+        headers: {
+          "X-Request-Id": components["headers"]["X-Request-Id"];
+          "X-Content-Type-Options": components["headers"]["X-Content-Type-Options"];
+          Location: components["headers"]["Location"];
+          [name: string]: unknown;
+        };
+        content: {
+          "application/json": components["schemas"]["SetUp"];
+        };
+      };
+      400: components["responses"]["InvalidData"];
+      401: components["responses"]["Unauthenticated"];
+      403: components["responses"]["Forbidden"];
+      413: components["responses"]["TooLarge"];
+      415: components["responses"]["NotJson"];
+      429: components["responses"]["TooMany"];
+      500: components["responses"]["Failed"];
+      503: components["responses"]["NotNow"];
+    };
+  };
   getHealth: {
     parameters: {
       query?: never;

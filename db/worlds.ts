@@ -4,6 +4,7 @@ import type { Engines } from "./contract/engines.js";
 import { type Store, StoreError, type WorldStore } from "./contract/store.js";
 import { defaultPermissionConfig } from "../schemas/plain/permissions.js";
 import type { WorldCopy } from "../schemas/world-document.js";
+import { roomsOf, type Template } from "../schemas/plain/templates.js";
 import type { World, WorldChanges, WorldKey } from "../schemas/worlds.js";
 
 // Operations on worlds that are more than one call of the store. They need no
@@ -73,6 +74,25 @@ export async function exportWorld(
   const copy = await store.worlds.export(id, options);
   if (!copy) throw missingWorld(id);
   return copy;
+}
+
+/**
+ * Creates a world with the rooms of a template.
+ * @param template none makes no rooms.
+ * @param by the author; the author of the store by default.
+ * @throws {StoreError} `taken` on `id` or `domain`.
+ */
+export async function createWorld(
+  store: Store,
+  world: World,
+  template?: Template,
+  by?: Author,
+): Promise<World> {
+  const rooms = (template ? roomsOf(template) : []).map((room, i) => ({
+    ...{ id: randomUUID(), revision: 1, permission_config: {} },
+    ...{ ...room, sorting_priority: i + 1 },
+  }));
+  return (await store.worlds.import({ world, rooms }, {}, by)).value;
 }
 
 /**

@@ -1,12 +1,16 @@
 import { randomUUID } from "node:crypto";
 import { Type } from "@sinclair/typebox";
 import type { FastifyPluginAsync, FastifyRequest } from "fastify";
-import { deleteWorld, draftWorld, signToken } from "../db/worlds.js";
+import {
+  createWorld as createFrom,
+  deleteWorld,
+  draftWorld,
+  signToken,
+} from "../db/worlds.js";
 import { tokenAuthor } from "../plugins/auth/author.js";
 import { operator } from "../plugins/auth/operator.js";
 import { PageQuery } from "../schemas/pages.js";
 import { linkTo } from "../schemas/plain/links.js";
-import { roomsOf } from "../schemas/plain/templates.js";
 import { domain as domainText, textFault } from "../schemas/plain/texts.js";
 import { NewWorld, WorldDraft, WorldList } from "../schemas/servers.js";
 import { InvalidData } from "../schemas/validate.js";
@@ -80,14 +84,11 @@ const createWorld = endpoint(
     const { base: address, body, server } = request;
     const { id, title, template } = body;
     const domain = body.domain ?? domainFor(id, address);
-    const rooms = (template ? roomsOf(template) : []).map((room, i) => ({
-      ...{ id: randomUUID(), revision: 1, permission_config: {} },
-      ...{ ...room, sorting_priority: i + 1 },
-    }));
     const draft = draftWorld({ id, title, domain });
-    const { value } = await server.store.worlds.import(
-      { world: draft, rooms },
-      {},
+    const value = await createFrom(
+      server.store,
+      draft,
+      template,
       operatorOf(request),
     );
     const token = await signToken(value, {

@@ -28,6 +28,7 @@ import {
 import { PermissionConfig, Rule } from "./rules.js";
 import { ResultsList } from "./results.js";
 import { ListedWorld, NewWorld, WorldDraft, WorldList } from "./servers.js";
+import { SetupDraft, SetUp } from "./setup.js";
 import { Token, TokenDraft } from "./tokens.js";
 import {
   ModeratedUser,
@@ -82,6 +83,8 @@ export const components: readonly TSchema[] = [
   ResultsList,
   Token,
   TokenDraft,
+  SetupDraft,
+  SetUp,
   WorldDraft,
   NewWorld,
   ListedWorld,

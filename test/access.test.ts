@@ -38,6 +38,7 @@ const callers: [name: string, as: string | undefined][] = [
 //              no gar exp oth gue att api adm both rooms: admits, refuses
 const all200 = "200 200 200 200 200 200 200 200 200 200 200";
 const all302 = "302 302 302 302 302 302 302 302 302 302 302";
+const all401 = "401 401 401 401 401 401 401 401 401 401 401";
 const all404 = "404 404 404 404 404 404 404 404 404 404 404";
 const secret = "401 401 401 403 401 403 403 403 200 200 200";
 const inRoom = "401 401 401 403 401 403 403 403 200 200 403";
@@ -51,6 +52,7 @@ const table: Record<string, string> = {
   "GET /w/:world/console": all200,
   "GET /w/:world/sign-in/:provider/": all404,
   "GET /w/:world/sign-in/:provider/callback": all404,
+  "GET /setup": all200,
   "GET /web/player.html": all200,
   "GET /web/:name": all200,
   "GET /demo/stream.m3u8": all200,
@@ -70,7 +72,7 @@ const table: Record<string, string> = {
   // It only says that a websocket is expected; the login is a message.
   "GET /ws/world/:world_id": all200.replaceAll("200", "426"),
   // It has a token of its own, which none of these is.
-  "GET /metrics": "401 401 401 401 401 401 401 401 401 401 401",
+  "GET /metrics": all401,
   "GET /media/pub/:world/:name": all200,
   "GET /api/v1/worlds/:world_id/": secret,
   "PATCH /api/v1/worlds/:world_id/": secret,
@@ -81,6 +83,8 @@ const table: Record<string, string> = {
   "GET /api/v1/worlds/": ofServer,
   "POST /api/v1/worlds/": ofServer,
   "DELETE /api/v1/worlds/:world_id/": ofServer,
+  // Only the link in the terminal of an empty server sets it up.
+  "POST /api/v1/setup/": all401,
   "POST /api/v1/worlds/:world_id/tokens/": secret,
   "GET /api/v1/worlds/:world_id/announcements/": secret,
   "POST /api/v1/worlds/:world_id/announcements/": secret.replaceAll(

@@ -8,6 +8,7 @@ import type { Test } from "tap";
 import { createApp } from "../app.js";
 import { contractOf } from "./contract.js";
 import { putDatabase } from "./database.js";
+import type { SetupKey } from "../plugins/setup.js";
 import { loadConfig, type Config } from "../config.js";
 import { run } from "../cli/run.js";
 import { openEngines } from "../db/open.js";
@@ -101,6 +102,8 @@ export interface ServeOptions {
   health?: Engines["health"];
   /** Puts something between the application and its store, such as a fault. */
   wrap?: (store: Store) => Store;
+  /** Of the link that sets up the first event; by default there is none. */
+  setup?: SetupKey;
 }
 
 /**
@@ -115,6 +118,7 @@ export async function serve(
     logger,
     lockTimeout,
     health,
+    setup,
     wrap = (store) => store,
   }: ServeOptions = {},
 ): Promise<TestServer> {
@@ -130,6 +134,7 @@ export async function serve(
     config: { ...loadConfig({}), ...config },
     engines: { ...engines, store: wrap(store), ...(health && { health }) },
     ...(logger && { logger }),
+    ...(setup && { setup }),
   });
   t.teardown(() => app.close());
   const routes = new Set<string>();

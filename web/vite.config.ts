@@ -63,6 +63,7 @@ export default defineConfig({
         attend: at("index.html"),
         console: at("console.html"),
         player: at("player.html"),
+        setup: at("setup.html"),
       },
       output: {
         // The names of shared files would list all that share them.

@@ -7,6 +7,7 @@ import type { Config } from "../../config.js";
 import type { World } from "../../schemas/worlds.js";
 import { PAGES } from "../places.js";
 import { hasVersion } from "../replies.js";
+import { isNew } from "../setup.js";
 import { BuiltFiles, sendCoded } from "../sending.js";
 import { pageConfig } from "./page-config.js";
 import { pageHeaders, playerHeaders } from "./policies.js";
@@ -42,6 +43,7 @@ export default fp<WebOptions>(
     app.register(stream);
     const attend = templateOf(html.attend);
     const console = templateOf(html.console);
+    const setup = templateOf(html.setup);
     const player = templateOf(html.player);
     const { linkOrigin } = app.files;
     const fileOrigins = linkOrigin === undefined ? [] : [linkOrigin];
@@ -68,6 +70,10 @@ export default fp<WebOptions>(
       );
     }
 
+    app.get("/setup", { config }, async (_request, reply) =>
+      sendPage(reply.headers(alone), setup),
+    );
+
     async function sendPage(
       reply: FastifyReply,
       template: (filling: Filling) => string,
@@ -76,8 +82,11 @@ export default fp<WebOptions>(
       const { request } = reply;
       const world = await worldOf(request);
       const [path = ""] = request.url.split(/[?#]/, 1);
-      const page = pageConfig({ path, embed }, world, uploads);
-      if (!world) reply.code(404);
+      const isEmpty = !world && (await isNew(app.store));
+      const at = { path, embed, isNew: isEmpty };
+      const page = pageConfig(at, world, uploads);
+      const isSetup = template === setup && isEmpty;
+      if (!world && !isSetup) reply.code(404);
       return sendHtml(
         reply,
         template({
@@ -113,10 +122,13 @@ export default fp<WebOptions>(
 async function readPages() {
   const read = (name: string) => readFile(join(PAGES, name), "utf8");
   try {
-    const [attend, console, player] = await Promise.all(
-      ["index.html", "console.html", "player.html"].map(read),
+    const [attend, console, player, setup] = await Promise.all(
+      ["index.html", "console.html", "player.html", "setup.html"].map(read),
     );
-    return { attend: attend!, console: console!, player: player! };
+    return {
+      ...{ attend: attend!, console: console! },
+      ...{ player: player!, setup: setup! },
+    };
   } catch (error) {
     if ((error as NodeJS.ErrnoException).code === "ENOENT") return undefined;
     throw error;

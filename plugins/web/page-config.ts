@@ -10,6 +10,8 @@ export interface PageAddress {
   path: string;
   /** The id of a room that is shown alone; empty for the first room. */
   embed: string | null;
+  /** Whether the server has no world yet. */
+  isNew?: boolean;
 }
 
 /**
@@ -17,13 +19,14 @@ export interface PageAddress {
  * @param world undefined if there is none at this address.
  */
 export function pageConfig(
-  { path, embed }: PageAddress,
+  { path, embed, isNew = false }: PageAddress,
   world: World | undefined,
   { maxBytes, types }: Config["uploads"],
 ): PageConfig {
   return {
     base: baseOf(path),
     world: world?.id ?? null,
+    isNew,
     title: world && isPublic(world) ? world.title : null,
     theme: world ? themeOf(world.config) : {},
     locale: world ? localeOf(world.config) : null,

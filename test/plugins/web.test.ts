@@ -314,7 +314,8 @@ void t.test("what a page says of a world", async (t) => {
       t.equal(status, 200, url);
       const { base, upload: uploads, ...got } = configOf(text);
       const signIn = world === "plain" ? [{ id: "sso", name: "SSO" }] : [];
-      t.strictSame(got, { world, embed: null, signIn, ...page }, url);
+      const given = { world, isNew: false, embed: null, signIn, ...page };
+      t.strictSame(got, given, url);
       t.match(uploads, upload);
       t.match(base, /^(\.\.\/)+$/);
       t.match(text, `<title>${title}</title>`);

@@ -48,6 +48,9 @@ export const de: Messages = {
       other: "Nächster Versuch in {n} Sekunden",
     },
     tryNow: "Jetzt versuchen",
+    isNew: "Foyer läuft",
+    isNewText:
+      "Um Ihre Veranstaltung einzurichten, öffnen Sie den Link im Terminal.",
     nowhere: "Hier ist keine Veranstaltung",
     nowhereText:
       "Prüfen Sie die Adresse, oder fragen Sie die Veranstalter nach einem Link.",

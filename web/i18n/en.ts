@@ -47,6 +47,8 @@ export const en = {
       other: "Next try in {n} seconds",
     },
     tryNow: "Try now",
+    isNew: "Foyer is running",
+    isNewText: "To set up your event, open the link in its terminal.",
     nowhere: "There is no event here",
     nowhereText: "Please check the address, or ask the organizers for a link.",
     invalid: "This link is not valid",

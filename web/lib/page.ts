@@ -4,6 +4,8 @@ export interface PageConfig {
   base: string;
   /** The world that the address names; null if it names none. */
   world: string | null;
+  /** Whether the server has no world yet. */
+  isNew: boolean;
   /** The title of the world, if guests may see the world. */
   title: string | null;
   theme: Theme;

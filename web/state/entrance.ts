@@ -5,6 +5,8 @@ import type { Identity } from "./identity.js";
 
 /** Why a user is refused. */
 export type Refusal =
+  /** The server has no event yet. */
+  | "isNew"
   /** There is no such event. */
   | "nowhere"
   /** The link is of no use: it is damaged, or its key was replaced. */

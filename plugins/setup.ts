@@ -1,0 +1,110 @@
+import { createHash, randomBytes, timingSafeEqual } from "node:crypto";
+import type { FastifyRequest } from "fastify";
+import fp from "fastify-plugin";
+import type { Store } from "../db/contract/store.js";
+import { type Admission, tokenIn } from "./auth/guard.js";
+import { unauthenticated } from "./http/errors.js";
+import { networkOf } from "./limits/guests.js";
+import { limitRate } from "./limits/rate.js";
+
+declare module "fastify" {
+  interface FastifyInstance {
+    /** The first run: one link sets up the first event of a server. */
+    readonly setup: Setup;
+  }
+}
+
+/** What the link of the first run holds. */
+export interface SetupKey {
+  readonly secret: string;
+  /** In milliseconds since 1970. */
+  readonly ends: number;
+}
+
+/** How long a link sets up, in milliseconds. */
+const HOUR = 3_600_000;
+
+/** Wrong secrets from one network in a minute, before they get no answer. */
+const ATTEMPTS = 30;
+
+/** A key of 256 random bits, for an hour. */
+export const freshSetupKey = (): SetupKey => ({
+  secret: randomBytes(32).toString("base64url"),
+  ends: Date.now() + HOUR,
+});
+
+/** Whether a server has no world yet. */
+export const isNew = async ({ worlds }: Pick<Store, "worlds">) =>
+  (await worlds.list({ limit: 1 })).length === 0;
+
+/** Lets one caller set up an event, once. */
+export class Setup {
+  readonly #store: Store;
+  readonly #key: SetupKey | undefined;
+  #isTaken = false;
+
+  /** @param key undefined if nothing is to be set up. */
+  constructor(store: Store, key: SetupKey | undefined) {
+    this.#store = store;
+    this.#key = key;
+  }
+
+  /** Whether a secret may set up an event now. */
+  async admits(secret: string): Promise<boolean> {
+    const { secret: own, ends } = this.#key ?? freshSetupKey();
+    // It takes as long for each secret.
+    const fits = timingSafeEqual(digestOf(secret), digestOf(own));
+    if (!fits || this.#isTaken || Date.now() >= ends) return false;
+    return isNew(this.#store);
+  }
+
+  /**
+   * Sets up, unless somebody else does or did. A failure leaves the link as it was.
+   * @throws {Refusal} 401.
+   */
+  async once<T>(work: () => Promise<T>): Promise<T> {
+    if (this.#isTaken) throw used();
+    this.#isTaken = true;
+    try {
+      return await work();
+    } catch (error) {
+      this.#isTaken = false;
+      throw error;
+    }
+  }
+}
+
+const digestOf = (text: string) => createHash("sha256").update(text).digest();
+
+/** The answer to a link that is over, which is that to a wrong one. */
+export const used = () =>
+  unauthenticated(
+    "This link has been used, or an hour has passed. Restart the server to get another.",
+  );
+
+/** Makes the guard that admits the bearer of the link. It counts wrong secrets. */
+export function setupGuard(app: {
+  setup: Setup;
+  events: Parameters<typeof limitRate>[0]["events"];
+}): Admission {
+  const limit = limitRate(app, {
+    perMinute: ATTEMPTS,
+    what: "attempts",
+    keyOf: ({ ip }) => networkOf(ip) ?? "here",
+  }) as unknown as (request: FastifyRequest) => Promise<void>;
+  return async (request) => {
+    const secret = tokenIn(request.headers.authorization);
+    if (secret !== undefined && (await app.setup.admits(secret))) return;
+    await limit(request);
+    throw secret === undefined
+      ? unauthenticated("Authentication credentials were not provided.")
+      : used();
+  };
+}
+
+export default fp<{ key?: SetupKey | undefined }>(
+  async (app, { key }) => {
+    app.decorate("setup", new Setup(app.store, key));
+  },
+  { name: "setup", dependencies: ["engines"] },
+);

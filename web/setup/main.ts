@@ -1,0 +1,4 @@
+import { start } from "../components/start.js";
+import Setup from "./Setup.svelte";
+
+void start(Setup, true);
