@@ -1,5 +1,5 @@
 import { execFileSync } from "node:child_process";
-import { readFileSync } from "node:fs";
+import { existsSync, readFileSync } from "node:fs";
 import process from "node:process";
 
 // How many lines of tests there are for a line of product: node scripts/lines.js. Counts the
@@ -13,7 +13,7 @@ const NEITHER =
 const count = { test: 0, product: 0 };
 const list = execFileSync("git", ["ls-files", "-z"], { encoding: "utf8" });
 for (const path of list.split("\0")) {
-  if (!CODE.test(path) || NEITHER.test(path)) continue;
+  if (!CODE.test(path) || NEITHER.test(path) || !existsSync(path)) continue;
   const lines = readFileSync(path, "utf8").split("\n").length - 1;
   count[path.startsWith("test/") ? "test" : "product"] += lines;
 }
