@@ -41,7 +41,7 @@ void t.test("a host runs a room, and puts things on screens", async (t) => {
     channel: stage,
     event_type: "channel.message",
     content: said,
-  } as never);
+  });
   for (const content of ["Is there coffee?", "When is lunch?"]) {
     await anna.call("question.ask", { room: stage, content });
   }
@@ -106,7 +106,7 @@ void t.test("a host runs a room, and puts things on screens", async (t) => {
     room: stage,
     id,
     options: [options[0]!.id],
-  } as never);
+  });
   await polled.page.getByText("100%").waitFor();
   t.ok((await typeOf(polled, ".choices li")) >= 32);
   await check(polled, "screen-poll");

@@ -1,3 +1,4 @@
+import { axe } from "./axe.js";
 import { rules } from "../helper.js";
 import { eventually, Site, Visitor } from "./kit.js";
 import t from "./tap.js";
@@ -107,4 +108,42 @@ void t.test("no network, and no server, are told apart", async (t) => {
   await anna.page.getByText("You are offline.").waitFor();
   await anna.context.setOffline(false);
   await anna.page.getByText("You are offline.").waitFor({ state: "detached" });
+});
+
+void t.test("a stream is tried beside its address", async (t) => {
+  const world = await site.world(t);
+  const stage = await world.room("Stage", [
+    { type: "livestream.native", config: {} },
+  ]);
+  const host = await world.host();
+  await host.page.goto(`${world.console}#/rooms/${stage}`);
+  const address = host.field("Address of the stream");
+  const verdict = (text: string | RegExp) =>
+    host.page.getByRole("status").filter({ hasText: text });
+  await address.fill("/demo/stream.m3u8");
+  await verdict("It plays.").waitFor();
+  host.watch.tolerate(/404/);
+  await address.fill("/nothing.m3u8");
+  await verdict("It doesn’t play right now.").waitFor();
+  await address.fill("https://www.youtube.com/watch?v=dQw4w9WgXcQ");
+  await verdict("This is a YouTube video.").waitFor();
+  await host.button("Use the YouTube module").click();
+  await host.heading("YouTube video").waitFor();
+  const preview = host.page.getByRole("region", { name: "Preview as" });
+  await preview.getByRole("listitem").first().waitFor();
+  t.equal(await preview.getByText("Vote").count(), 0, "there are no polls");
+  for (const colorScheme of ["light", "dark"] as const) {
+    await host.page.emulateMedia({ colorScheme });
+    t.same(await axe(host.page), []);
+  }
+});
+
+void t.test("the list of rooms says what is on", async (t) => {
+  const world = await site.world(t);
+  const stage = await world.room("Stage");
+  const anna = await world.guest("Anna");
+  const host = await world.live({ uid: "host", traits: ["admin"] });
+  const schedule = { title: "Maps for everyone" };
+  await host.call("room.schedule", { room: stage, schedule_data: schedule });
+  await anna.rooms.getByText("Maps for everyone").waitFor();
 });

@@ -15,6 +15,8 @@ export interface ViewProps {
 /** The properties of a module's form: its configuration, which it binds and changes. */
 export interface FormProps {
   config: Record<string, unknown>;
+  /** Puts a module of another kind in its place. */
+  onreplace?: (module: { type: string; config: object }) => void;
 }
 
 /** A kind of module. */

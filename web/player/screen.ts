@@ -40,6 +40,8 @@ export class Screen {
 
   /** Shows the video, or a message over it. */
   show(what: "video" | "loading" | "message", text = ""): void {
+    // The form of an address, on a page of this server, says whether it plays.
+    if (parent !== window) parent.postMessage({ shows: what }, location.origin);
     this.#cover.hidden = what === "video";
     this.#cover.classList.toggle("loading", what === "loading");
     this.#text.textContent =

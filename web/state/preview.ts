@@ -15,7 +15,22 @@ export interface RuledRoom {
   readonly id: string;
   readonly name: string;
   readonly rules: PermissionConfig;
+  /** The types of its modules; rights of others mean nothing there. */
+  readonly types?: readonly string[];
 }
+
+/** The modules that rights are about, by the beginnings of their keys. */
+const MODULES: Readonly<Record<string, string>> = {
+  chat: "chat.native",
+  question: "question",
+  poll: "poll",
+};
+
+/** Whether a right means something in a room with these modules. */
+const isOf = (key: string, types: readonly string[] | undefined): boolean => {
+  const type = MODULES[key.split(".")[0]!];
+  return type === undefined || types === undefined || types.includes(type);
+};
 
 /** Whether people with these traits may come into the world at all. */
 export const entersWorld = (
@@ -44,5 +59,6 @@ export const previewOf = <R extends RuledRoom>(
 ): { room: R; rights: RoomKey[] }[] =>
   rooms.flatMap((room) => {
     const rights = rightsIn(traits, world, room.rules);
-    return rights ? [{ room, rights }] : [];
+    if (!rights) return [];
+    return [{ room, rights: rights.filter((key) => isOf(key, room.types)) }];
   });
