@@ -11,26 +11,16 @@ export class Json<T> {
   }
 }
 
-/** A whole answer that many get. */
-export class SharedJson<T> extends Json<T> {
-  #bytes: Buffer | undefined;
-
-  /** Its UTF-8. All receivers share it: do not change it. */
-  get bytes(): Buffer {
-    return (this.#bytes ??= Buffer.from(this.text));
-  }
-}
-
-/** An answer as JSON, the large part of which many receivers share as bytes. */
-export class Around<T> {
+/** An answer as JSON, all or most of which many receivers share as bytes. */
+export class SharedJson<T> {
   /** Only the compiler knows it. */
   declare readonly value: T;
 
   /** @param shared UTF-8. It is not copied: do not change it. */
   constructor(
-    readonly before: string,
     readonly shared: Buffer,
-    readonly after: string,
+    readonly before = "",
+    readonly after = "",
   ) {}
 }
 
@@ -38,7 +28,7 @@ export class Around<T> {
 export type Sendable<T> =
   | T
   | Json<T>
-  | Around<T>
+  | SharedJson<T>
   | (T extends readonly (infer E)[]
       ? readonly Sendable<E>[]
       : T extends object
@@ -51,7 +41,7 @@ export function jsonOf(value: unknown): string {
     return JSON.stringify(value) ?? "null";
   }
   if (value instanceof Json) return value.text;
-  if (value instanceof Around) {
+  if (value instanceof SharedJson) {
     return value.before + value.shared.toString() + value.after;
   }
   if (Array.isArray(value)) return `[${value.map(jsonOf).join()}]`;

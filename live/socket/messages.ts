@@ -1,7 +1,7 @@
 import { elementIn, findLosses } from "../../schemas/fidelity.js";
 import type { Faults } from "../../schemas/errors.js";
 import type { Connection } from "./connection.js";
-import { Around, jsonOf, SharedJson } from "../rules/encoding.js";
+import { jsonOf, SharedJson } from "../rules/encoding.js";
 import { Close, frameAround, textFrame } from "./frame.js";
 import type { Login } from "./login-state.js";
 import type { Message } from "./message-loop.js";
@@ -155,13 +155,11 @@ export function messageHandler({ logIn, dispatch, metrics }: MessagePorts) {
     });
     metrics?.succeeded(action as string);
     const start = `["success",${id === undefined ? "" : `${id},`}`;
-    if (result instanceof Around) {
-      const { before, shared, after } = result;
-      return frameAround(start + before, shared, `${after}]`);
+    if (!(result instanceof SharedJson)) {
+      return [textFrame(`${start}${jsonOf(result)}]`)];
     }
-    return result instanceof SharedJson
-      ? frameAround(start, result.bytes, "]")
-      : [textFrame(`${start}${jsonOf(result)}]`)];
+    const { before, shared, after } = result;
+    return frameAround(start + before, shared, `${after}]`);
   }
 }
 

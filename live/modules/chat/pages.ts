@@ -59,7 +59,9 @@ export async function answerWithPage(
   }
   let answer = answers.get(users);
   if (!answer) {
-    answer = new SharedJson(jsonOf({ results, users: users.json }));
+    answer = new SharedJson(
+      Buffer.from(jsonOf({ results, users: users.json })),
+    );
     answers.set(users, answer);
   }
   return answer;

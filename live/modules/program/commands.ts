@@ -5,7 +5,7 @@ import type { Commands, SentProgram } from "../../../schemas/live/index.js";
 import { MAX_FAVORITES } from "../../../schemas/plain/program.js";
 import type { Context } from "../../context.js";
 import type { CommandTable } from "../../module.js";
-import { Around } from "../../rules/encoding.js";
+import { SharedJson } from "../../rules/encoding.js";
 import { LiveError, worldDenied } from "../../rules/problems.js";
 import type { View, WorldStates } from "../../rules/world-state.js";
 import { link, type LinkPorts } from "./link.js";
@@ -56,9 +56,9 @@ async function get(
   const now = new Date(clock.date()).toISOString();
   if (known === version) return { version, now, favorites };
   const before = JSON.stringify({ version, now }).slice(0, -1);
-  return new Around<SentProgram>(
-    `${before},`,
+  return new SharedJson<SentProgram>(
     encodedFor(view, program),
+    `${before},`,
     `,"favorites":${JSON.stringify(favorites)}}`,
   );
 }
