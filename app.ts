@@ -52,6 +52,7 @@ import setupRoute from "./routes/setup.js";
 import signIn from "./routes/sign-in.js";
 import program from "./routes/program.js";
 import programFeed from "./routes/program-feed.js";
+import scheduleImport from "./routes/schedule-import.js";
 import sessions from "./routes/sessions.js";
 import speakers from "./routes/speakers.js";
 import uploads from "./routes/uploads.js";
@@ -173,6 +174,7 @@ export const foyer: FastifyPluginCallback<FoyerOptions> = fp<FoyerOptions>(
     app.register(changes);
     app.register(filesRoute);
     app.register(uploads, { config: config.uploads });
+    app.register(scheduleImport, { config: config.uploads });
     app.register(media);
     app.register(openapiRoute, { publicUrl });
     app.register(asyncapiRoute, { publicUrl });

@@ -3,15 +3,13 @@ import { buffer } from "node:stream/consumers";
 import { Command, Option } from "commander";
 import { hostOf } from "../db/rules/program-uploads.js";
 import type { ImportResult } from "../schemas/program-document.js";
+import { MAX_DOCUMENT } from "../schemas/plain/program.js";
 import { Failure } from "../schemas/plain/failure.js";
 import { findWorld } from "../db/worlds.js";
 import { command, settings, withStore } from "./command.js";
 import { context } from "./context.js";
 import { addressIn } from "./links.js";
 import { counted, type JsonOption, print } from "./output.js";
-
-/** The largest document, in bytes. */
-const MAX_DOCUMENT = 10 * 1024 * 1024;
 
 /** An operator sees and changes everything. */
 const EVERYTHING = { edits: true, sees: () => true };

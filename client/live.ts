@@ -12,6 +12,7 @@ import { Listeners, type EventName, type Listener } from "./live/events.js";
 import { Link } from "./live/link.js";
 import type { CallOptions, LiveOptions } from "./live/options.js";
 import type { Polls } from "./live/polls.js";
+import { Program } from "./live/program.js";
 import type { Questions } from "./live/questions.js";
 import { RoomLists } from "./live/room-lists.js";
 import { roomOf, Rooms } from "./live/rooms.js";
@@ -31,6 +32,13 @@ export type { JoinOptions } from "./live/membership.js";
 export type { CallOptions, LiveOptions } from "./live/options.js";
 export type { Outbox, WaitingMessage } from "./live/outbox.js";
 export type { PollChanges, PollDraft, Polls } from "./live/polls.js";
+export type {
+  Program,
+  ProgramState,
+  SentSession,
+  SentSpeaker,
+  Stage,
+} from "./live/program.js";
 export type { QuestionChanges, Questions } from "./live/questions.js";
 export type { Socket, SocketClass } from "./live/socket.js";
 export type { LiveState } from "./live/state.js";
@@ -72,6 +80,7 @@ export class Live {
   readonly #channels: Channels;
   readonly #rooms: Rooms;
   readonly #lists: RoomLists;
+  readonly #program: Program;
   #state: LiveState | undefined;
   /** Why there will be no connection again. */
   #ended: LiveError | undefined;
@@ -96,6 +105,7 @@ export class Live {
     );
     this.#channels = new Channels(this, report);
     this.#lists = new RoomLists(this, this.#rooms);
+    this.#program = new Program(this);
     void this.#link.connect();
   }
 
@@ -180,6 +190,11 @@ export class Live {
     return this.#lists.polls(room);
   }
 
+  /** The program of the world: its sessions and speakers, and the user's favorites. */
+  get program(): Program {
+    return this.#program;
+  }
+
   /**
    * Connects at once if the client waits before a reconnection: when the network is back,
    * or when the user asks for it.
@@ -245,6 +260,7 @@ export class Live {
     this.#rooms.restore(connection);
     this.#channels.loggedIn(answer);
     this.#lists.loggedIn();
+    this.#program.loggedIn();
     this.#listeners.emit("authenticated", answer);
     this.#calls.flush(connection);
   }
@@ -258,6 +274,7 @@ export class Live {
     if (this.#state) this.#setState(nextState(this.#state, name, data));
     this.#channels.pushed(name, data);
     this.#lists.pushed(name, data);
+    this.#program.pushed(name, data);
     this.#listeners.emit(name, data);
   }
 
@@ -271,6 +288,7 @@ export class Live {
     this.#rooms.disconnected();
     this.#channels.disconnected();
     this.#lists.disconnected();
+    this.#program.disconnected();
   }
 
   #end(error: LiveError): void {
@@ -280,6 +298,7 @@ export class Live {
     this.#calls.reject(error);
     this.#channels.end(error);
     this.#lists.end(error);
+    this.#program.end(error.code === "client.closed" ? undefined : error);
     this.#listeners.emit("client.closed", error);
   }
 }

@@ -1,7 +1,11 @@
 import type { FastifyPluginAsyncTypebox } from "@fastify/type-provider-typebox";
 import { headerRefs, responseRef } from "../plugins/openapi/parts.js";
 import { Refusal } from "../plugins/http/errors.js";
-import { extensionOf, fileTypes } from "../schemas/plain/file-types.js";
+import {
+  fileTypes,
+  programTypes,
+  typeOf,
+} from "../schemas/plain/file-types.js";
 import { MediaParams } from "../schemas/files.js";
 
 /** The names of uploads. No other name is looked up on the disk. */
@@ -17,8 +21,8 @@ const bytes = {
     "Last-Modified": { schema: { type: "string" } },
   },
   content: Object.fromEntries(
-    Object.values(fileTypes).map(({ mime }) => [
-      mime,
+    Object.values({ ...fileTypes, ...programTypes }).map(({ mime }) => [
+      mime.split(";")[0]!,
       { schema: { type: "string", format: "binary" } },
     ]),
   ),
@@ -53,7 +57,7 @@ const media: FastifyPluginAsyncTypebox = async (app) => {
     },
     async (request, reply) => {
       const { world, name } = request.params;
-      const type = fileTypes[extensionOf(name)];
+      const type = typeOf(name);
       if (!type || !WORLD.test(world) || !NAME.test(name)) {
         throw new Refusal(404, "Not found.");
       }

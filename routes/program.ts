@@ -4,6 +4,7 @@ import { forbidden, Refusal } from "../plugins/http/errors.js";
 import { headerRefs } from "../plugins/openapi/parts.js";
 import type { ProgramRights } from "../plugins/program/programs.js";
 import { hasVersion } from "../plugins/replies.js";
+import { MAX_DOCUMENT } from "../schemas/plain/program.js";
 import { may, SEE } from "../schemas/plain/permissions.js";
 import {
   ExportQuery,
@@ -17,9 +18,6 @@ import { endpoint } from "./endpoint.js";
 import { hostsOf } from "./program-access.js";
 
 const PROGRAM = "/api/v1/worlds/:world_id/program/";
-
-/** The largest document, in bytes. */
-const MAX_DOCUMENT = 10 * 1024 * 1024;
 
 /** The media types of documents. All but tables are told apart by their content. */
 const DOCUMENTS = [

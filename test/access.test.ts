@@ -138,11 +138,15 @@ const table: Record<string, string> = {
   "PUT /api/v1/worlds/:world_id/program/": secret,
   "GET /w/:world/program.ics": all200,
   "POST /storage/upload/": "403 403 403 403 201 201 201 201 201 201 201",
+  "POST /storage/schedule_import/":
+    "403 403 403 403 403 403 403 201 201 201 201",
 };
 
 /** The same on a world that asks for the trait `attendee`. */
 const closed: Record<string, string> = {
   "POST /storage/upload/": "403 403 403 403 403 201 403 403 403 403 403",
+  "POST /storage/schedule_import/":
+    "403 403 403 403 403 403 403 403 403 403 403",
 };
 
 /** Where nothing is, in place of what a path names. */
@@ -166,6 +170,8 @@ const bodies: Record<string, object> = {
 function bodyOf(route: string): Partial<Request> {
   if (route.endsWith("/delete_user")) return { body: { token_id: "subject" } };
   if (route.startsWith("POST /storage/")) {
+    if (route.includes("schedule"))
+      return fileForm("a.json", '{"sessions":[]}');
     return { headers: formHeaders, body: formBody };
   }
   const [, body] =

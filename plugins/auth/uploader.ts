@@ -44,6 +44,15 @@ export async function uploader(request: FastifyRequest): Promise<void> {
   request.uploader = { tokenId, clientId, traits, profile };
 }
 
+/** Admits an {@link uploader} who may also change the program. */
+export async function programUploader(request: FastifyRequest): Promise<void> {
+  await uploader(request);
+  const place = { world: request.world!.value };
+  if (!may(request.uploader, ["program.update"], place)) {
+    throw new Refusal(403, "");
+  }
+}
+
 async function worldOf({
   query,
   host,

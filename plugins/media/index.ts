@@ -2,7 +2,7 @@ import { Readable } from "node:stream";
 import type { FastifyBaseLogger, FastifyReply } from "fastify";
 import fp from "fastify-plugin";
 import { detach } from "../../db/detach.js";
-import { extensionOf, fileTypes } from "../../schemas/plain/file-types.js";
+import { typeOf } from "../../schemas/plain/file-types.js";
 import { Refusal } from "../http/errors.js";
 import { select } from "./selection.js";
 
@@ -31,7 +31,7 @@ const LINK_REST = 600;
  * so Foyer serves such files itself.
  */
 const mayRunScripts = (key: string): boolean =>
-  fileTypes[extensionOf(key)]?.document !== undefined;
+  typeOf(key)?.document !== undefined;
 
 const notFound = () => new Refusal(404, "Not found.");
 

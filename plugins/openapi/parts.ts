@@ -155,6 +155,17 @@ export const responses = {
     },
     [FileProblem, Problem],
   ),
+  InvalidProgram: refusal(
+    "The file is not taken, or it is no program.",
+    {
+      type: { value: { error: "file.type" } },
+      program: {
+        value: { non_field_errors: ["Line 3: The time cannot be read."] },
+      },
+      ...badHost,
+    },
+    [FileProblem, Faults, Problem],
+  ),
   Unauthenticated: refusal(
     "The caller could not be identified.",
     problem("unauthenticated", "Authentication credentials were not provided."),

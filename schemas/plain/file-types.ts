@@ -28,13 +28,27 @@ export const fileTypes: Readonly<Record<string, FileType>> = {
   mp3: { mime: "audio/mpeg", found: ["mp3"] },
 };
 
+/** The types of programs that were uploaded to be imported. No other upload may have them. */
+export const programTypes: Readonly<Record<string, FileType>> = {
+  json: { mime: "application/json", found: [], document: true },
+  xml: { mime: "application/xml", found: ["xml"], document: true },
+  ics: { mime: "text/calendar; charset=utf-8", found: ["ics"], document: true },
+  csv: { mime: "text/csv; charset=utf-8", found: [], document: true },
+};
+
+/** The type of a stored file, by its name or key; undefined if no file has such a name. */
+export const typeOf = (name: string): FileType | undefined => {
+  const extension = extensionOf(name);
+  return fileTypes[extension] ?? programTypes[extension];
+};
+
 /** The extension of a file name, in lower case; empty if there is none. */
 export const extensionOf = (name: string): string =>
   /\.([^./\\]+)$/.exec(name)?.[1]?.toLowerCase() ?? "";
 
 /** The MIME type of a file, by its name or key. */
 export const mimeTypeOf = (name: string): string =>
-  fileTypes[extensionOf(name)]?.mime ?? "application/octet-stream";
+  typeOf(name)?.mime ?? "application/octet-stream";
 
 /** The id of a file in its key, `pub/<world>/<id>.<secret>.<extension>`. */
 export const fileIdOf = (key: string): string =>

@@ -34,6 +34,9 @@ export const MAX_PROGRAM = 5000;
 /** The most text of the sessions and speakers of a world, in characters of JSON. */
 export const MAX_PROGRAM_SIZE = 16 * 1024 * 1024;
 
+/** The largest document of an import, in bytes. */
+export const MAX_DOCUMENT = 10 * 1024 * 1024;
+
 /** The part of a session that its time and place depend on. Times are RFC 3339. */
 export interface Scheduled {
   readonly id: string;

@@ -25,7 +25,10 @@ void t.test(
         if (!isOwn) foreign.push(`${file}: ${fileName}`);
       }
     }
-    t.same(foreign, ["live/socket.js: ws"]);
+    const rules = "../../schemas/plain/program.js";
+    t.same(foreign.sort(), [`live/program.js: ${rules}`, "live/socket.js: ws"]);
+    const shared = await readFile(join(root, "live", rules), "utf8");
+    t.notMatch(shared, /^import/m, "the server's rules import nothing");
     const socket = await readFile(join(root, "live/socket.js"), "utf8");
     t.notMatch(socket, /^import/m, "only when it is needed");
   },

@@ -187,3 +187,59 @@ void t.test("an outage costs no message", async (t) => {
     "each once, in its order",
   );
 });
+
+void t.test("a program is followed", async (t) => {
+  const server = await startTestServer();
+  t.teardown(() => server.close());
+  await server.createWorld({
+    id: "demo",
+    permission_config: { "world.api": [], "program.update": ["host"] },
+  });
+  const token = () => server.token("demo", { uid: "ada", traits: ["host"] });
+  const write = async (method: string, path: string, body: object) => {
+    const answer = await fetch(
+      `${server.baseUrl}/api/v1/worlds/demo/sessions/${path}`,
+      {
+        method,
+        headers: {
+          authorization: `Bearer ${await token()}`,
+          "content-type": "application/json",
+        },
+        body: JSON.stringify(body),
+      },
+    );
+    return (await answer.json()) as { id: string };
+  };
+  const at = (minutes: number) =>
+    new Date(Date.now() + minutes * 60_000).toISOString();
+  const { id } = await write("POST", "", {
+    ...{ title: "Maps", starts_at: at(-5), ends_at: at(5) },
+  });
+  const { id: later } = await write("POST", "", {
+    ...{ title: "Roads", starts_at: at(5), ends_at: at(9) },
+  });
+  await write("POST", "", { title: "Secret", state: "draft" });
+  const { program } = liveOf(t, server, { clientId: "ben" });
+  const second = liveOf(t, server, { clientId: "ben" });
+  const programs = program[Symbol.asyncIterator]();
+  const titles = async () =>
+    (await programs.next()).value?.sessions.map(({ title }) => title);
+  t.strictSame(await titles(), ["Maps", "Roads"]);
+  t.match(program.stage(null), { now: { id }, next: { id: later } });
+  t.match(program.stage(null, program.now() + 6 * 60_000), {
+    ...{ now: { id: later }, next: undefined },
+  });
+  t.ok(Math.abs(program.now() - Date.now()) < 60_000);
+
+  await program.favorite(id, true);
+  t.match((await programs.next()).value, { favorites: [id] });
+  await second.program.favorite(later, true);
+  t.match((await programs.next()).value, { favorites: [id, later] });
+  t.match(await rejection(program.favorite("none", true)), {
+    code: "program.unknown",
+  });
+  await write("PATCH", `${id}/`, { title: "Maps for all" });
+  t.strictSame(await titles(), ["Maps for all", "Roads"]);
+  await programs.return!();
+  t.equal(program.current, undefined, "nothing is kept without a reader");
+});
