@@ -127,8 +127,7 @@ void t.test("the author of what a route appends is its caller", async (t) => {
   });
   // An upload is by the uploader, a user, and has another form. A token is not stored.
   const writing = [...server.routes].filter(
-    (route) =>
-      !/^(GET|HEAD|OPTIONS) |\/(storage\/\w+|tokens)\/$/.test(route),
+    (route) => !/^(GET|HEAD|OPTIONS) |\/(storage\/\w+|tokens)\/$/.test(route),
   );
   t.strictSame(writing.sort(), Object.keys(requests).sort(), "all routes");
 
