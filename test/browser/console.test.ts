@@ -1,6 +1,7 @@
 import { keyOf, tokenOf } from "../helper.js";
 import { say } from "./furnish.js";
 import { eventually, Site, testRules, type Visitor } from "./kit.js";
+import { axe } from "./axe.js";
 import t from "./tap.js";
 
 const site = await Site.open(t);
@@ -259,3 +260,38 @@ void t.test("links open the event for others", async (t) => {
   await greta.say("Hello from the link.");
   await greta.log.getByRole("article", { name: /Greta Guest/ }).waitFor();
 });
+
+for (const size of ["desktop", "phone"] as const) {
+  void t.test(`the overview of an event, on a ${size}`, async (t) => {
+    const world = await site.world(t);
+    await world.room("Hallway");
+    const host = await world.host({}, { size, scheme: "dark" });
+    const { page } = host;
+    await host.heading("Overview").waitFor();
+    await page.getByText(world.attend, { exact: true }).waitFor();
+    const item = (name: string) =>
+      page.getByRole("listitem").filter({ hasText: name });
+    await item("Set up the rooms").getByText("Done").waitFor();
+    await item("Look at the event page").getByText("Still to do").waitFor();
+    await host.button("QR code").click();
+    await page.locator("figure svg").waitFor();
+    t.same(await axe(page), []);
+    const [tab] = await Promise.all([
+      host.context.waitForEvent("page"),
+      host.button("Open the event page").click(),
+    ]);
+    await tab.getByRole("textbox", { name: "Your name" }).waitFor();
+    await item("Look at the event page").getByText("Done").waitFor();
+    const groups = host.consoleNav.getByRole("list");
+    t.same(
+      await groups.evaluateAll((lists) =>
+        lists.map((it) => it.getAttribute("aria-labelledby")),
+      ),
+      ["Event", "People", "Afterwards", "Advanced"].map((it) => `group-${it}`),
+    );
+    const wide = await page.evaluate(
+      () => document.documentElement.scrollWidth - innerWidth,
+    );
+    t.ok(wide <= 0, "nothing is wider than the window");
+  });
+}

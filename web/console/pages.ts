@@ -4,12 +4,17 @@ import type { IconName } from "../components/Icon.svelte";
 import type { Key } from "../i18n/index.js";
 import { may } from "../lib/rights.js";
 
+/** The groups of the menu, in their order. */
+export const groups = ["Event", "People", "Afterwards", "Advanced"] as const;
+export type Group = (typeof groups)[number];
+
 /** A page of the console. It has an `<h1>` of its own. */
 export interface ConsolePage {
   /** The word behind `#/`. */
   readonly word: string;
   readonly label: Key;
   readonly icon: IconName;
+  readonly group: Group;
   /** Whether a user may open it. */
   readonly isFor: (state: LiveState) => boolean;
   readonly load: () => Promise<{ default: Component }>;
@@ -26,62 +31,78 @@ const anywhere = (state: LiveState, ...rights: string[]) =>
 /** All pages, in the order of the navigation. */
 export const pages: readonly ConsolePage[] = [
   {
+    word: "overview",
+    label: "console.overview",
+    icon: "info",
+    group: "Event",
+    isFor: (state) => may(state, "world:update"),
+    load: () => import("./overview/Overview.svelte"),
+  },
+  {
     word: "world",
     label: "console.world",
     icon: "settings",
+    group: "Event",
     isFor: (state) => may(state, "world:update"),
     load: () => import("./world/World.svelte"),
-  },
-  {
-    word: "keys",
-    label: "console.keys",
-    icon: "key",
-    isFor: hasKeys,
-    load: () => import("./keys/Keys.svelte"),
-  },
-  {
-    word: "permissions",
-    label: "console.permissions",
-    icon: "lock",
-    isFor: (state) => may(state, "world:update"),
-    load: () => import("./permissions/Permissions.svelte"),
   },
   {
     word: "rooms",
     label: "console.rooms",
     icon: "stage",
+    group: "Event",
     isFor: (state) =>
       anywhere(state, "room:update", "room:delete") ||
       may(state, "world:rooms.create.stage"),
     load: () => import("./rooms/Rooms.svelte"),
   },
   {
+    word: "links",
+    label: "console.links",
+    icon: "link",
+    group: "People",
+    isFor: hasKeys,
+    load: () => import("./links/Links.svelte"),
+  },
+  {
+    word: "permissions",
+    label: "console.permissions",
+    icon: "lock",
+    group: "People",
+    isFor: (state) => may(state, "world:update"),
+    load: () => import("./permissions/Permissions.svelte"),
+  },
+  {
     word: "people",
     label: "console.people",
     icon: "people",
+    group: "People",
     isFor: (state) =>
       may(state, "world:users.list") || may(state, "world:users.manage"),
     load: () => import("./people/People.svelte"),
   },
   {
-    word: "activity",
-    label: "console.activity",
-    icon: "activity",
-    isFor: (state) => may(state, "world:update") && may(state, "world:api"),
-    load: () => import("./activity/Activity.svelte"),
-  },
-  {
     word: "announcements",
     label: "console.announcements",
     icon: "megaphone",
+    group: "People",
     isFor: (state) => may(state, "world:announce"),
     load: () => import("./announcements/Announcements.svelte"),
   },
   {
-    word: "links",
-    label: "console.links",
-    icon: "link",
+    word: "activity",
+    label: "console.activity",
+    icon: "activity",
+    group: "Afterwards",
+    isFor: (state) => may(state, "world:update") && may(state, "world:api"),
+    load: () => import("./activity/Activity.svelte"),
+  },
+  {
+    word: "keys",
+    label: "console.keys",
+    icon: "key",
+    group: "Advanced",
     isFor: hasKeys,
-    load: () => import("./links/Links.svelte"),
+    load: () => import("./keys/Keys.svelte"),
   },
 ];
