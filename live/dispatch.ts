@@ -19,7 +19,7 @@ import type {
 } from "./module.js";
 import { invalidPayload, LiveError, worldDenied } from "./rules/problems.js";
 import { mayInWorld } from "./rules/rights.js";
-import type { WorldStates } from "./rules/world-state.js";
+import type { WorldStates } from "./rules/world-states.js";
 import type { Connection } from "./socket/connection.js";
 import type { Login } from "./socket/login-state.js";
 import type { Dispatch, Order } from "./socket/messages.js";

@@ -1,6 +1,5 @@
 import { LRUCache } from "lru-cache";
-import type { Clock } from "../../db/log/clock.js";
-import type { RoomValue, Store, Versioned } from "../../db/contract/store.js";
+import type { RoomValue, Versioned } from "../../db/contract/store.js";
 import type { PermissionKey } from "../../schemas/plain/permissions.js";
 import type { World } from "../../schemas/worlds.js";
 import type { Counting, SentCrowds } from "./crowds.js";
@@ -16,18 +15,8 @@ import {
   stringsInWorld,
 } from "./rights.js";
 import { sentRoom, sentWorld } from "./shapes.js";
-import { stagesOf, withStages } from "./stages.js";
 import { hasModule } from "./room-modules.js";
 import { type Seen, Told } from "./told.js";
-
-/** How many rooms are read at a time. */
-const PAGE = 500;
-
-/**
- * After how many milliseconds the rooms are read again in any case. An event can be
- * lost with the process that wrote.
- */
-const MAX_AGE = 10_000;
 
 /** How many views of each state have their JSON kept. */
 const KEPT_VIEWS = 16;
@@ -309,89 +298,5 @@ export class WorldState {
       this.#views.set(key, view);
     }
     return view;
-  }
-}
-
-/** The states of the worlds with connections. */
-export class WorldStates {
-  readonly #clock: Clock;
-  readonly #store: Store;
-  readonly #isWatched: (world: string) => boolean;
-  readonly #known = new Map<string, { state: WorldState; readAt: number }>();
-  readonly #loading = new Map<string, Promise<WorldState | undefined>>();
-  /** States that were changed since. */
-  readonly #old = new Map<string, WorldState>();
-  /** How many states were read, or begun to be. */
-  #reads = 0;
-
-  /** @param isWatched whether a world has connections. Only then its state is kept. */
-  constructor(
-    clock: Clock,
-    store: Store,
-    isWatched: (world: string) => boolean,
-  ) {
-    this.#clock = clock;
-    this.#store = store;
-    this.#isWatched = isWatched;
-  }
-
-  /** A world was changed, or its last connection left. */
-  forget(world: string): void {
-    const known = this.#known.get(world);
-    if (known) this.#old.set(world, known.state);
-    if (!this.#isWatched(world)) this.#old.delete(world);
-    this.#known.delete(world);
-    this.#loading.delete(world);
-  }
-
-  /** The state that was read last; undefined if the world was changed since. */
-  present(world: string): WorldState | undefined {
-    return this.#known.get(world)?.state;
-  }
-
-  /** The state with a world that was just read; undefined if it has to be read. */
-  of({ value: { id }, version }: Versioned<World>): WorldState | undefined {
-    const known = this.#known.get(id);
-    return known?.state.world.version === version &&
-      this.#clock.now() - known.readAt < MAX_AGE
-      ? known.state
-      : undefined;
-  }
-
-  /** The present state of a world; undefined if there is no such world. */
-  async get(id: string): Promise<WorldState | undefined> {
-    const world = await this.#store.worlds.get(id);
-    const known = world && this.of(world);
-    if (known) return known;
-    const loading = this.#loading.get(id) ?? this.#load(id);
-    this.#loading.set(id, loading);
-    // If it is gone later, the world was changed meanwhile: the state is only for
-    // earlier callers.
-    const isPresent = () => this.#loading.get(id) === loading;
-    try {
-      const state = await loading;
-      if (state && isPresent() && this.#isWatched(id)) {
-        this.#known.set(id, { state, readAt: this.#clock.now() });
-        this.#old.delete(id);
-      }
-      return state;
-    } finally {
-      if (isPresent()) this.#loading.delete(id);
-    }
-  }
-
-  async #load(id: string): Promise<WorldState | undefined> {
-    const order = ++this.#reads;
-    const rooms: Versioned<RoomValue>[] = [];
-    let read: Versioned<RoomValue>[];
-    let page = 1;
-    do {
-      read = await this.#store.rooms.all(id, { page: page++, pageSize: PAGE });
-      rooms.push(...read);
-    } while (read.length === PAGE);
-    const program = await this.#store.program.get(id);
-    const shown = withStages(rooms, stagesOf(program, this.#clock.date()));
-    const world = await this.#store.worlds.get(id);
-    return world && new WorldState(world, shown, order, this.#old.get(id));
   }
 }

@@ -1,7 +1,7 @@
 import type { EntryHandlers, EventOf } from "../../module.js";
 import type { Hub } from "../../people/hub.js";
 import type { Presence } from "../../people/presence.js";
-import type { WorldStates } from "../../rules/world-state.js";
+import type { WorldStates } from "../../rules/world-states.js";
 import type { ChatEvent, Delivery } from "../../../db/contract/chat.js";
 import type { ChannelState } from "../../../schemas/live/index.js";
 import type { ChannelContext } from "../../context.js";

@@ -1,4 +1,4 @@
-import type { WorldStates } from "../../rules/world-state.js";
+import type { WorldStates } from "../../rules/world-states.js";
 import type { FastifyBaseLogger } from "fastify";
 import type { ChatEventType, ChatStore } from "../../../db/contract/chat.js";
 import { StoreError, type UserStore } from "../../../db/contract/store.js";

@@ -7,7 +7,8 @@ import type { Context } from "../../context.js";
 import type { CommandTable } from "../../module.js";
 import { SharedJson } from "../../rules/encoding.js";
 import { LiveError, worldDenied } from "../../rules/problems.js";
-import type { View, WorldStates } from "../../rules/world-state.js";
+import type { View } from "../../rules/world-state.js";
+import type { WorldStates } from "../../rules/world-states.js";
 import { link, type LinkPorts } from "./link.js";
 import { encodedFor, sessionsFor, versionFor } from "./sight.js";
 

@@ -9,7 +9,8 @@ import {
 import type { Hub } from "../../people/hub.js";
 import type { EntryHandlers } from "../../module.js";
 import { pushFrame } from "../../socket/frame.js";
-import type { View, WorldStates } from "../../rules/world-state.js";
+import type { View } from "../../rules/world-state.js";
+import type { WorldStates } from "../../rules/world-states.js";
 import type { Connection } from "../../socket/connection.js";
 import { reads, sessionsFor, versionFor } from "./sight.js";
 

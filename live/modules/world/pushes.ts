@@ -16,11 +16,8 @@ import { frameAround, textFrame } from "../../socket/frame.js";
 import { TokenBucket } from "../../socket/token-bucket.js";
 import type { LessenedView, Losses } from "../../rules/losses.js";
 import type { Differences, Seen, Told } from "../../rules/told.js";
-import {
-  View,
-  type WorldState,
-  type WorldStates,
-} from "../../rules/world-state.js";
+import { View, type WorldState } from "../../rules/world-state.js";
+import { type WorldStates } from "../../rules/world-states.js";
 
 /** How many bytes a second a connection gets of the states of its world, on average. */
 const RATE = 64 * 1024;

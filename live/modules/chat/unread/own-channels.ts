@@ -3,7 +3,8 @@ import type { ChatStore, Membership } from "../../../../db/contract/chat.js";
 import { sleep } from "../../../../db/log/clock.js";
 import type { Connection } from "../../../socket/connection.js";
 import { pushFrame } from "../../../socket/frame.js";
-import type { View, WorldStates } from "../../../rules/world-state.js";
+import type { View } from "../../../rules/world-state.js";
+import type { WorldStates } from "../../../rules/world-states.js";
 import {
   channelsOf,
   type ListedChannel,
