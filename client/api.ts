@@ -118,6 +118,110 @@ export interface paths {
     patch: operations["updateRoom"];
     trace?: never;
   };
+  "/api/v1/worlds/{world_id}/program": {
+    parameters: {
+      query?: never;
+      header?: never;
+      path?: never;
+      cookie?: never;
+    };
+    /**
+     * Get the whole program
+     * @description As Foyer's own JSON, as the schedule.json of pretalx, or as a calendar.
+     */
+    get: operations["getProgram"];
+    /**
+     * Make the program agree with a document
+     * @description The content tells the formats apart; a table must have the type text/csv. All or nothing: a document that cannot be read changes nothing.
+     */
+    put: operations["importProgram"];
+    post?: never;
+    delete?: never;
+    options?: never;
+    head?: never;
+    patch?: never;
+    trace?: never;
+  };
+  "/api/v1/worlds/{world_id}/sessions": {
+    parameters: {
+      query?: never;
+      header?: never;
+      path?: never;
+      cookie?: never;
+    };
+    /** List the sessions that the caller may see */
+    get: operations["listSessions"];
+    put?: never;
+    /** Make a session */
+    post: operations["createSession"];
+    delete?: never;
+    options?: never;
+    head?: never;
+    patch?: never;
+    trace?: never;
+  };
+  "/api/v1/worlds/{world_id}/sessions/{session_id}": {
+    parameters: {
+      query?: never;
+      header?: never;
+      path?: never;
+      cookie?: never;
+    };
+    /** Get a session */
+    get: operations["getSession"];
+    put?: never;
+    post?: never;
+    /**
+     * Delete a session
+     * @description A body, if there is one, is JSON and is ignored.
+     */
+    delete: operations["deleteSession"];
+    options?: never;
+    head?: never;
+    /** Replace fields of a session */
+    patch: operations["updateSession"];
+    trace?: never;
+  };
+  "/api/v1/worlds/{world_id}/speakers": {
+    parameters: {
+      query?: never;
+      header?: never;
+      path?: never;
+      cookie?: never;
+    };
+    /** List the speakers that the caller may see */
+    get: operations["listSpeakers"];
+    put?: never;
+    /** Make a speaker */
+    post: operations["createSpeaker"];
+    delete?: never;
+    options?: never;
+    head?: never;
+    patch?: never;
+    trace?: never;
+  };
+  "/api/v1/worlds/{world_id}/speakers/{speaker_id}": {
+    parameters: {
+      query?: never;
+      header?: never;
+      path?: never;
+      cookie?: never;
+    };
+    /** Get a speaker */
+    get: operations["getSpeaker"];
+    put?: never;
+    post?: never;
+    /**
+     * Delete a speaker, and take it out of its sessions
+     * @description A body, if there is one, is JSON and is ignored.
+     */
+    delete: operations["deleteSpeaker"];
+    options?: never;
+    head?: never;
+    /** Replace fields of a speaker */
+    patch: operations["updateSpeaker"];
+    trace?: never;
+  };
   "/api/v1/worlds/{world_id}/users": {
     parameters: {
       query?: never;
@@ -584,6 +688,17 @@ export interface components {
         JWT_issuers?: components["schemas"]["TokenIssuer"][];
         oidc?: components["schemas"]["SignInProvider"][];
         onsite_traits?: components["schemas"]["Rule"];
+        event?: {
+          /** Format: date-time */
+          starts_at?: string | null;
+          /** Format: date-time */
+          ends_at?: string | null;
+          tagline?: string;
+          cover?: {
+            url: string;
+          } | null;
+          location?: string;
+        };
       } & {
         [key: string]: unknown;
       };
@@ -794,6 +909,468 @@ export interface components {
       type: string;
     } & {
       [key: string]: unknown;
+    };
+    /**
+     * @description A part of the program. Without times it is not scheduled yet. Times are in UTC.
+     * @example {
+     *       "id": "3d0f6a52-64f4-4c2d-8d0c-6a0e8f3c5b21",
+     *       "title": "Maps for everyone",
+     *       "subtitle": "",
+     *       "abstract": "How volunteers map *every* street.",
+     *       "description": "",
+     *       "room_id": "5f8b1c9e-3a52-4d0e-9f57-1f0a6a3f9f11",
+     *       "starts_at": "2027-03-01T09:00:00.000Z",
+     *       "ends_at": "2027-03-01T09:40:00.000Z",
+     *       "speaker_ids": [
+     *         "a1f6a0c6-3d55-4f37-8ab5-0d6f7c1e9b42"
+     *       ],
+     *       "track": "Community",
+     *       "language": "en",
+     *       "kind": "Talk",
+     *       "tags": [
+     *         "maps"
+     *       ],
+     *       "links": [
+     *         {
+     *           "title": "Slides",
+     *           "url": "https://slides.example.org/maps"
+     *         }
+     *       ],
+     *       "stream": null,
+     *       "recording": null,
+     *       "import_id": null,
+     *       "state": "public"
+     *     }
+     */
+    Session: {
+      /** Format: uuid */
+      id: string;
+      title: string;
+      subtitle: string;
+      /** @description Markdown. */
+      abstract: string;
+      /** @description Markdown. */
+      description: string;
+      room_id: string | null;
+      /** Format: date-time */
+      starts_at: string | null;
+      /** Format: date-time */
+      ends_at: string | null;
+      speaker_ids: string[];
+      track: string;
+      language: string;
+      kind: string;
+      tags: string[];
+      links: {
+        title: string;
+        url: string;
+      }[];
+      stream: {
+        url: string;
+        alternatives?: {
+          label: string;
+          url: string;
+          language?: string;
+        }[];
+      } | null;
+      recording: {
+        url: string;
+      } | null;
+      import_id: string | null;
+      /** @enum {string} */
+      state: "public" | "draft";
+    };
+    /**
+     * @description A new session. Unknown fields are refused.
+     * @example {
+     *       "title": "Maps for everyone",
+     *       "subtitle": "",
+     *       "abstract": "How volunteers map *every* street.",
+     *       "description": "",
+     *       "room_id": "5f8b1c9e-3a52-4d0e-9f57-1f0a6a3f9f11",
+     *       "starts_at": "2027-03-01T09:00:00.000Z",
+     *       "ends_at": "2027-03-01T09:40:00.000Z",
+     *       "speaker_ids": [
+     *         "a1f6a0c6-3d55-4f37-8ab5-0d6f7c1e9b42"
+     *       ],
+     *       "track": "Community",
+     *       "language": "en",
+     *       "kind": "Talk",
+     *       "tags": [
+     *         "maps"
+     *       ],
+     *       "links": [
+     *         {
+     *           "title": "Slides",
+     *           "url": "https://slides.example.org/maps"
+     *         }
+     *       ],
+     *       "stream": null,
+     *       "recording": null,
+     *       "import_id": null,
+     *       "state": "public"
+     *     }
+     */
+    SessionDraft: {
+      title: string;
+      subtitle?: string;
+      /** @description Markdown. */
+      abstract?: string;
+      /** @description Markdown. */
+      description?: string;
+      room_id?: string | null;
+      /** Format: date-time */
+      starts_at?: string | null;
+      /** Format: date-time */
+      ends_at?: string | null;
+      speaker_ids?: string[];
+      track?: string;
+      language?: string;
+      kind?: string;
+      tags?: string[];
+      links?: {
+        title: string;
+        url: string;
+      }[];
+      stream?: {
+        url: string;
+        alternatives?: {
+          label: string;
+          url: string;
+          language?: string;
+        }[];
+      } | null;
+      recording?: {
+        url: string;
+      } | null;
+      import_id?: string | null;
+      /** @enum {string} */
+      state?: "public" | "draft";
+    };
+    /**
+     * @description The fields of a session to replace. Unknown fields are refused.
+     * @example {
+     *       "title": "Maps for all"
+     *     }
+     */
+    SessionChanges: {
+      /** @description Its present value, or nothing. */
+      readonly id?: string;
+      title?: string;
+      subtitle?: string;
+      /** @description Markdown. */
+      abstract?: string;
+      /** @description Markdown. */
+      description?: string;
+      room_id?: string | null;
+      /** Format: date-time */
+      starts_at?: string | null;
+      /** Format: date-time */
+      ends_at?: string | null;
+      speaker_ids?: string[];
+      track?: string;
+      language?: string;
+      kind?: string;
+      tags?: string[];
+      links?: {
+        title: string;
+        url: string;
+      }[];
+      stream?: {
+        url: string;
+        alternatives?: {
+          label: string;
+          url: string;
+          language?: string;
+        }[];
+      } | null;
+      recording?: {
+        url: string;
+      } | null;
+      import_id?: string | null;
+      /** @enum {string} */
+      state?: "public" | "draft";
+    };
+    /**
+     * @description A page of the sessions that the caller may see, by their start; sessions without one come last.
+     * @example {
+     *       "count": 1,
+     *       "next": null,
+     *       "previous": null,
+     *       "results": [
+     *         {
+     *           "id": "3d0f6a52-64f4-4c2d-8d0c-6a0e8f3c5b21",
+     *           "title": "Maps for everyone",
+     *           "subtitle": "",
+     *           "abstract": "How volunteers map *every* street.",
+     *           "description": "",
+     *           "room_id": "5f8b1c9e-3a52-4d0e-9f57-1f0a6a3f9f11",
+     *           "starts_at": "2027-03-01T09:00:00.000Z",
+     *           "ends_at": "2027-03-01T09:40:00.000Z",
+     *           "speaker_ids": [
+     *             "a1f6a0c6-3d55-4f37-8ab5-0d6f7c1e9b42"
+     *           ],
+     *           "track": "Community",
+     *           "language": "en",
+     *           "kind": "Talk",
+     *           "tags": [
+     *             "maps"
+     *           ],
+     *           "links": [
+     *             {
+     *               "title": "Slides",
+     *               "url": "https://slides.example.org/maps"
+     *             }
+     *           ],
+     *           "stream": null,
+     *           "recording": null,
+     *           "import_id": null,
+     *           "state": "public"
+     *         }
+     *       ]
+     *     }
+     */
+    SessionList: {
+      /** @description How many there are on all pages. */
+      count: number;
+      /** Format: uri */
+      next: string | null;
+      /** Format: uri */
+      previous: string | null;
+      results: components["schemas"]["Session"][];
+    };
+    /**
+     * @description A session as it was written, and what may be wrong with it.
+     * @example {
+     *       "id": "3d0f6a52-64f4-4c2d-8d0c-6a0e8f3c5b21",
+     *       "title": "Maps for everyone",
+     *       "subtitle": "",
+     *       "abstract": "How volunteers map *every* street.",
+     *       "description": "",
+     *       "room_id": "5f8b1c9e-3a52-4d0e-9f57-1f0a6a3f9f11",
+     *       "starts_at": "2027-03-01T09:00:00.000Z",
+     *       "ends_at": "2027-03-01T09:40:00.000Z",
+     *       "speaker_ids": [
+     *         "a1f6a0c6-3d55-4f37-8ab5-0d6f7c1e9b42"
+     *       ],
+     *       "track": "Community",
+     *       "language": "en",
+     *       "kind": "Talk",
+     *       "tags": [
+     *         "maps"
+     *       ],
+     *       "links": [
+     *         {
+     *           "title": "Slides",
+     *           "url": "https://slides.example.org/maps"
+     *         }
+     *       ],
+     *       "stream": null,
+     *       "recording": null,
+     *       "import_id": null,
+     *       "state": "public",
+     *       "warnings": [
+     *         {
+     *           "field": "starts_at",
+     *           "message": "Overlaps “Opening”.",
+     *           "session_id": "b6a1c0de-72a5-4d8c-8a0b-3f2f5d7a9c10"
+     *         }
+     *       ]
+     *     }
+     */
+    WrittenSession: {
+      /** Format: uuid */
+      id: string;
+      title: string;
+      subtitle: string;
+      /** @description Markdown. */
+      abstract: string;
+      /** @description Markdown. */
+      description: string;
+      room_id: string | null;
+      /** Format: date-time */
+      starts_at: string | null;
+      /** Format: date-time */
+      ends_at: string | null;
+      speaker_ids: string[];
+      track: string;
+      language: string;
+      kind: string;
+      tags: string[];
+      links: {
+        title: string;
+        url: string;
+      }[];
+      stream: {
+        url: string;
+        alternatives?: {
+          label: string;
+          url: string;
+          language?: string;
+        }[];
+      } | null;
+      recording: {
+        url: string;
+      } | null;
+      import_id: string | null;
+      /** @enum {string} */
+      state: "public" | "draft";
+      /** @description Other sessions in its room at the same time. */
+      warnings?: {
+        field: string;
+        message: string;
+        session_id: string;
+      }[];
+    };
+    /**
+     * @description A speaker of the program. Only sessions make a speaker visible, except to callers with program.update.
+     * @example {
+     *       "id": "a1f6a0c6-3d55-4f37-8ab5-0d6f7c1e9b42",
+     *       "name": "Ada Example",
+     *       "biography": "Maps *cities*.",
+     *       "organization": "Open Maps",
+     *       "links": [],
+     *       "picture": null,
+     *       "user_id": null,
+     *       "import_id": null
+     *     }
+     */
+    Speaker: {
+      /** Format: uuid */
+      id: string;
+      name: string;
+      /** @description Markdown. */
+      biography: string;
+      organization: string;
+      links: {
+        title: string;
+        url: string;
+      }[];
+      /** @description The address of an upload of this world. */
+      picture: string | null;
+      /** @description A user of the world, whose profile opens from the name. */
+      user_id: string | null;
+      import_id: string | null;
+    };
+    /**
+     * @description A new speaker. Unknown fields are refused.
+     * @example {
+     *       "name": "Ada Example",
+     *       "biography": "Maps *cities*.",
+     *       "organization": "Open Maps",
+     *       "links": [],
+     *       "picture": null,
+     *       "user_id": null,
+     *       "import_id": null
+     *     }
+     */
+    SpeakerDraft: {
+      name: string;
+      /** @description Markdown. */
+      biography?: string;
+      organization?: string;
+      links?: {
+        title: string;
+        url: string;
+      }[];
+      /** @description The address of an upload of this world. */
+      picture?: string | null;
+      /** @description A user of the world, whose profile opens from the name. */
+      user_id?: string | null;
+      import_id?: string | null;
+    };
+    /**
+     * @description The fields of a speaker to replace. Unknown fields are refused.
+     * @example {
+     *       "organization": "Maps for all"
+     *     }
+     */
+    SpeakerChanges: {
+      /** @description Its present value, or nothing. */
+      readonly id?: string;
+      name?: string;
+      /** @description Markdown. */
+      biography?: string;
+      organization?: string;
+      links?: {
+        title: string;
+        url: string;
+      }[];
+      /** @description The address of an upload of this world. */
+      picture?: string | null;
+      /** @description A user of the world, whose profile opens from the name. */
+      user_id?: string | null;
+      import_id?: string | null;
+    };
+    /**
+     * @description A page of the speakers that the caller may see, by name.
+     * @example {
+     *       "count": 1,
+     *       "next": null,
+     *       "previous": null,
+     *       "results": [
+     *         {
+     *           "id": "a1f6a0c6-3d55-4f37-8ab5-0d6f7c1e9b42",
+     *           "name": "Ada Example",
+     *           "biography": "Maps *cities*.",
+     *           "organization": "Open Maps",
+     *           "links": [],
+     *           "picture": null,
+     *           "user_id": null,
+     *           "import_id": null
+     *         }
+     *       ]
+     *     }
+     */
+    SpeakerList: {
+      /** @description How many there are on all pages. */
+      count: number;
+      /** Format: uri */
+      next: string | null;
+      /** Format: uri */
+      previous: string | null;
+      results: components["schemas"]["Speaker"][];
+    };
+    /**
+     * @description The sessions and speakers that the caller may see.
+     * @example {
+     *       "sessions": [],
+     *       "speakers": []
+     *     }
+     */
+    WholeProgram: {
+      sessions: components["schemas"]["Session"][];
+      speakers: components["schemas"]["Speaker"][];
+    };
+    /**
+     * @description The sessions that an import made, changed, left and deleted, the rooms that it made, and what it left out or had to decide.
+     * @example {
+     *       "created": 1,
+     *       "updated": 0,
+     *       "unchanged": 119,
+     *       "deleted": 0,
+     *       "rooms_created": 0,
+     *       "problems": [
+     *         {
+     *           "line": 12,
+     *           "session": "Walk",
+     *           "message": "There is no room called “Park”."
+     *         }
+     *       ]
+     *     }
+     */
+    ImportedProgram: {
+      created: number;
+      updated: number;
+      unchanged: number;
+      deleted: number;
+      rooms_created: number;
+      problems: {
+        line?: number;
+        /** @description The title of the session. */
+        session?: string;
+        message: string;
+      }[];
     };
     /**
      * @description Rules by permission key. Keys are open-ended. A key that neither room nor world has denies, except the participation keys (world.view, room.view, file.upload, chat.read, chat.join, chat.send, chat.direct, question.read, question.ask, question.vote, poll.read and poll.vote), which then let in everybody.
@@ -2273,6 +2850,562 @@ export interface operations {
         };
         content: {
           "application/json": components["schemas"]["Room"];
+        };
+      };
+      400: components["responses"]["InvalidData"];
+      401: components["responses"]["Unauthenticated"];
+      403: components["responses"]["Forbidden"];
+      412: components["responses"]["Changed"];
+      413: components["responses"]["TooLarge"];
+      415: components["responses"]["NotJson"];
+      429: components["responses"]["TooMany"];
+      500: components["responses"]["Failed"];
+      503: components["responses"]["NotNow"];
+    };
+  };
+  getProgram: {
+    parameters: {
+      query?: {
+        format?: "json" | "schedule.json" | "ics";
+      };
+      header?: {
+        /** @description Answer 304 in the state that this ETag names. */
+        "If-None-Match"?: components["parameters"]["IfNoneMatch"];
+      };
+      path: {
+        /**
+         * @description The identifier of a world.
+         * @example sample
+         */
+        world_id: string;
+      };
+      cookie?: never;
+    };
+    requestBody?: never;
+    responses: {
+      /** @description The program as the caller may see it. */
+      200: {
+        headers: {
+          "X-Request-Id": components["headers"]["X-Request-Id"];
+          "X-Content-Type-Options": components["headers"]["X-Content-Type-Options"];
+          ETag: components["headers"]["ETag"];
+          "Cache-Control": components["headers"]["Cache-Control"];
+          [name: string]: unknown;
+        };
+        content: {
+          "application/json":
+            | components["schemas"]["WholeProgram"]
+            | ({
+                schedule: {
+                  [key: string]: unknown;
+                };
+              } & {
+                [key: string]: unknown;
+              });
+          "text/calendar": string;
+        };
+      };
+      304: components["responses"]["NotModified"];
+      400: components["responses"]["InvalidData"];
+      401: components["responses"]["Unauthenticated"];
+      403: components["responses"]["Forbidden"];
+      429: components["responses"]["TooMany"];
+      500: components["responses"]["Failed"];
+      503: components["responses"]["NotNow"];
+    };
+  };
+  importProgram: {
+    parameters: {
+      query?: {
+        /** @description Change nothing, and answer what would happen. */
+        dry_run?: "true" | "false";
+        /** @description Make the rooms that the world lacks. Asks for room.create. */
+        create_rooms?: "true" | "false";
+        /** @description Delete imported sessions that the document no longer has. */
+        remove_missing?: "true" | "false";
+      };
+      header?: never;
+      path: {
+        /**
+         * @description The identifier of a world.
+         * @example sample
+         */
+        world_id: string;
+      };
+      cookie?: never;
+    };
+    requestBody: {
+      content: {
+        "application/json": Record<string, never>;
+        "application/xml": string;
+        "text/calendar": string;
+        "text/csv": string;
+      };
+    };
+    responses: {
+      /** @description The sessions that an import made, changed, left and deleted, the rooms that it made, and what it left out or had to decide. */
+      200: {
+        headers: {
+          "X-Request-Id": components["headers"]["X-Request-Id"];
+          "X-Content-Type-Options": components["headers"]["X-Content-Type-Options"];
+          "Cache-Control": components["headers"]["Cache-Control"];
+          [name: string]: unknown;
+        };
+        content: {
+          "application/json": components["schemas"]["ImportedProgram"];
+        };
+      };
+      400: components["responses"]["InvalidData"];
+      401: components["responses"]["Unauthenticated"];
+      403: components["responses"]["Forbidden"];
+      413: components["responses"]["TooLarge"];
+      415: components["responses"]["NotJson"];
+      429: components["responses"]["TooMany"];
+      500: components["responses"]["Failed"];
+      503: components["responses"]["NotNow"];
+    };
+  };
+  listSessions: {
+    parameters: {
+      query?: {
+        page?: number;
+        page_size?: number;
+        /** @description Sessions in the room of this id. */
+        room?: string;
+        /** @description Sessions of the speaker of this id. */
+        speaker?: string;
+        /** @description Sessions of this track. */
+        track?: string;
+        /** @description Sessions that end after this time. */
+        from?: string;
+        /** @description Sessions that begin before this time. */
+        to?: string;
+        /** @description Sessions whose title, texts, track, tags or speakers hold this. */
+        search?: string;
+      };
+      header?: never;
+      path: {
+        /**
+         * @description The identifier of a world.
+         * @example sample
+         */
+        world_id: string;
+      };
+      cookie?: never;
+    };
+    requestBody?: never;
+    responses: {
+      /** @description A page of the sessions that the caller may see, by their start; sessions without one come last. */
+      200: {
+        headers: {
+          "X-Request-Id": components["headers"]["X-Request-Id"];
+          "X-Content-Type-Options": components["headers"]["X-Content-Type-Options"];
+          "Cache-Control": components["headers"]["Cache-Control"];
+          [name: string]: unknown;
+        };
+        content: {
+          "application/json": components["schemas"]["SessionList"];
+        };
+      };
+      400: components["responses"]["InvalidData"];
+      401: components["responses"]["Unauthenticated"];
+      403: components["responses"]["Forbidden"];
+      429: components["responses"]["TooMany"];
+      500: components["responses"]["Failed"];
+      503: components["responses"]["NotNow"];
+    };
+  };
+  createSession: {
+    parameters: {
+      query?: never;
+      header?: never;
+      path: {
+        /**
+         * @description The identifier of a world.
+         * @example sample
+         */
+        world_id: string;
+      };
+      cookie?: never;
+    };
+    requestBody: {
+      content: {
+        "application/json": components["schemas"]["SessionDraft"];
+      };
+    };
+    responses: {
+      /** @description A session as it was written, and what may be wrong with it. */
+      201: {
+        headers: {
+          "X-Request-Id": components["headers"]["X-Request-Id"];
+          "X-Content-Type-Options": components["headers"]["X-Content-Type-Options"];
+          "Cache-Control": components["headers"]["Cache-Control"];
+          ETag: components["headers"]["ETag"];
+          Location: components["headers"]["Location"];
+          [name: string]: unknown;
+        };
+        content: {
+          "application/json": components["schemas"]["WrittenSession"];
+        };
+      };
+      400: components["responses"]["InvalidData"];
+      401: components["responses"]["Unauthenticated"];
+      403: components["responses"]["Forbidden"];
+      413: components["responses"]["TooLarge"];
+      415: components["responses"]["NotJson"];
+      429: components["responses"]["TooMany"];
+      500: components["responses"]["Failed"];
+      503: components["responses"]["NotNow"];
+    };
+  };
+  getSession: {
+    parameters: {
+      query?: never;
+      header?: {
+        /** @description Answer 304 in the state that this ETag names. */
+        "If-None-Match"?: components["parameters"]["IfNoneMatch"];
+      };
+      path: {
+        /**
+         * @description The identifier of a world.
+         * @example sample
+         */
+        world_id: string;
+        /**
+         * @description The identifier of a session.
+         * @example 3d0f6a52-64f4-4c2d-8d0c-6a0e8f3c5b21
+         */
+        session_id: string;
+      };
+      cookie?: never;
+    };
+    requestBody?: never;
+    responses: {
+      /** @description A part of the program. Without times it is not scheduled yet. Times are in UTC. */
+      200: {
+        headers: {
+          "X-Request-Id": components["headers"]["X-Request-Id"];
+          "X-Content-Type-Options": components["headers"]["X-Content-Type-Options"];
+          "Cache-Control": components["headers"]["Cache-Control"];
+          ETag: components["headers"]["ETag"];
+          [name: string]: unknown;
+        };
+        content: {
+          "application/json": components["schemas"]["Session"];
+        };
+      };
+      304: components["responses"]["NotModified"];
+      400: components["responses"]["Malformed"];
+      401: components["responses"]["Unauthenticated"];
+      403: components["responses"]["Forbidden"];
+      429: components["responses"]["TooMany"];
+      500: components["responses"]["Failed"];
+      503: components["responses"]["NotNow"];
+    };
+  };
+  deleteSession: {
+    parameters: {
+      query?: never;
+      header?: {
+        /** @description Do it only in the state that this ETag names. */
+        "If-Match"?: components["parameters"]["IfMatch"];
+      };
+      path: {
+        /**
+         * @description The identifier of a world.
+         * @example sample
+         */
+        world_id: string;
+        /**
+         * @description The identifier of a session.
+         * @example 3d0f6a52-64f4-4c2d-8d0c-6a0e8f3c5b21
+         */
+        session_id: string;
+      };
+      cookie?: never;
+    };
+    requestBody?: never;
+    responses: {
+      /** @description It is deleted. */
+      204: {
+        headers: {
+          "X-Request-Id": components["headers"]["X-Request-Id"];
+          "X-Content-Type-Options": components["headers"]["X-Content-Type-Options"];
+          "Cache-Control": components["headers"]["Cache-Control"];
+          [name: string]: unknown;
+        };
+        content?: never;
+      };
+      400: components["responses"]["InvalidData"];
+      401: components["responses"]["Unauthenticated"];
+      403: components["responses"]["Forbidden"];
+      412: components["responses"]["Changed"];
+      413: components["responses"]["TooLarge"];
+      415: components["responses"]["NotJson"];
+      429: components["responses"]["TooMany"];
+      500: components["responses"]["Failed"];
+      503: components["responses"]["NotNow"];
+    };
+  };
+  updateSession: {
+    parameters: {
+      query?: never;
+      header?: {
+        /** @description Do it only in the state that this ETag names. */
+        "If-Match"?: components["parameters"]["IfMatch"];
+      };
+      path: {
+        /**
+         * @description The identifier of a world.
+         * @example sample
+         */
+        world_id: string;
+        /**
+         * @description The identifier of a session.
+         * @example 3d0f6a52-64f4-4c2d-8d0c-6a0e8f3c5b21
+         */
+        session_id: string;
+      };
+      cookie?: never;
+    };
+    requestBody: {
+      content: {
+        "application/json": components["schemas"]["SessionChanges"];
+      };
+    };
+    responses: {
+      /** @description A session as it was written, and what may be wrong with it. */
+      200: {
+        headers: {
+          "X-Request-Id": components["headers"]["X-Request-Id"];
+          "X-Content-Type-Options": components["headers"]["X-Content-Type-Options"];
+          "Cache-Control": components["headers"]["Cache-Control"];
+          ETag: components["headers"]["ETag"];
+          [name: string]: unknown;
+        };
+        content: {
+          "application/json": components["schemas"]["WrittenSession"];
+        };
+      };
+      400: components["responses"]["InvalidData"];
+      401: components["responses"]["Unauthenticated"];
+      403: components["responses"]["Forbidden"];
+      412: components["responses"]["Changed"];
+      413: components["responses"]["TooLarge"];
+      415: components["responses"]["NotJson"];
+      429: components["responses"]["TooMany"];
+      500: components["responses"]["Failed"];
+      503: components["responses"]["NotNow"];
+    };
+  };
+  listSpeakers: {
+    parameters: {
+      query?: {
+        page?: number;
+        page_size?: number;
+      };
+      header?: never;
+      path: {
+        /**
+         * @description The identifier of a world.
+         * @example sample
+         */
+        world_id: string;
+      };
+      cookie?: never;
+    };
+    requestBody?: never;
+    responses: {
+      /** @description A page of the speakers that the caller may see, by name. */
+      200: {
+        headers: {
+          "X-Request-Id": components["headers"]["X-Request-Id"];
+          "X-Content-Type-Options": components["headers"]["X-Content-Type-Options"];
+          "Cache-Control": components["headers"]["Cache-Control"];
+          [name: string]: unknown;
+        };
+        content: {
+          "application/json": components["schemas"]["SpeakerList"];
+        };
+      };
+      400: components["responses"]["InvalidData"];
+      401: components["responses"]["Unauthenticated"];
+      403: components["responses"]["Forbidden"];
+      429: components["responses"]["TooMany"];
+      500: components["responses"]["Failed"];
+      503: components["responses"]["NotNow"];
+    };
+  };
+  createSpeaker: {
+    parameters: {
+      query?: never;
+      header?: never;
+      path: {
+        /**
+         * @description The identifier of a world.
+         * @example sample
+         */
+        world_id: string;
+      };
+      cookie?: never;
+    };
+    requestBody: {
+      content: {
+        "application/json": components["schemas"]["SpeakerDraft"];
+      };
+    };
+    responses: {
+      /** @description A speaker of the program. Only sessions make a speaker visible, except to callers with program.update. */
+      201: {
+        headers: {
+          "X-Request-Id": components["headers"]["X-Request-Id"];
+          "X-Content-Type-Options": components["headers"]["X-Content-Type-Options"];
+          "Cache-Control": components["headers"]["Cache-Control"];
+          ETag: components["headers"]["ETag"];
+          Location: components["headers"]["Location"];
+          [name: string]: unknown;
+        };
+        content: {
+          "application/json": components["schemas"]["Speaker"];
+        };
+      };
+      400: components["responses"]["InvalidData"];
+      401: components["responses"]["Unauthenticated"];
+      403: components["responses"]["Forbidden"];
+      413: components["responses"]["TooLarge"];
+      415: components["responses"]["NotJson"];
+      429: components["responses"]["TooMany"];
+      500: components["responses"]["Failed"];
+      503: components["responses"]["NotNow"];
+    };
+  };
+  getSpeaker: {
+    parameters: {
+      query?: never;
+      header?: {
+        /** @description Answer 304 in the state that this ETag names. */
+        "If-None-Match"?: components["parameters"]["IfNoneMatch"];
+      };
+      path: {
+        /**
+         * @description The identifier of a world.
+         * @example sample
+         */
+        world_id: string;
+        /**
+         * @description The identifier of a speaker.
+         * @example a1f6a0c6-3d55-4f37-8ab5-0d6f7c1e9b42
+         */
+        speaker_id: string;
+      };
+      cookie?: never;
+    };
+    requestBody?: never;
+    responses: {
+      /** @description A speaker of the program. Only sessions make a speaker visible, except to callers with program.update. */
+      200: {
+        headers: {
+          "X-Request-Id": components["headers"]["X-Request-Id"];
+          "X-Content-Type-Options": components["headers"]["X-Content-Type-Options"];
+          "Cache-Control": components["headers"]["Cache-Control"];
+          ETag: components["headers"]["ETag"];
+          [name: string]: unknown;
+        };
+        content: {
+          "application/json": components["schemas"]["Speaker"];
+        };
+      };
+      304: components["responses"]["NotModified"];
+      400: components["responses"]["Malformed"];
+      401: components["responses"]["Unauthenticated"];
+      403: components["responses"]["Forbidden"];
+      429: components["responses"]["TooMany"];
+      500: components["responses"]["Failed"];
+      503: components["responses"]["NotNow"];
+    };
+  };
+  deleteSpeaker: {
+    parameters: {
+      query?: never;
+      header?: {
+        /** @description Do it only in the state that this ETag names. */
+        "If-Match"?: components["parameters"]["IfMatch"];
+      };
+      path: {
+        /**
+         * @description The identifier of a world.
+         * @example sample
+         */
+        world_id: string;
+        /**
+         * @description The identifier of a speaker.
+         * @example a1f6a0c6-3d55-4f37-8ab5-0d6f7c1e9b42
+         */
+        speaker_id: string;
+      };
+      cookie?: never;
+    };
+    requestBody?: never;
+    responses: {
+      /** @description It is deleted. */
+      204: {
+        headers: {
+          "X-Request-Id": components["headers"]["X-Request-Id"];
+          "X-Content-Type-Options": components["headers"]["X-Content-Type-Options"];
+          "Cache-Control": components["headers"]["Cache-Control"];
+          [name: string]: unknown;
+        };
+        content?: never;
+      };
+      400: components["responses"]["InvalidData"];
+      401: components["responses"]["Unauthenticated"];
+      403: components["responses"]["Forbidden"];
+      412: components["responses"]["Changed"];
+      413: components["responses"]["TooLarge"];
+      415: components["responses"]["NotJson"];
+      429: components["responses"]["TooMany"];
+      500: components["responses"]["Failed"];
+      503: components["responses"]["NotNow"];
+    };
+  };
+  updateSpeaker: {
+    parameters: {
+      query?: never;
+      header?: {
+        /** @description Do it only in the state that this ETag names. */
+        "If-Match"?: components["parameters"]["IfMatch"];
+      };
+      path: {
+        /**
+         * @description The identifier of a world.
+         * @example sample
+         */
+        world_id: string;
+        /**
+         * @description The identifier of a speaker.
+         * @example a1f6a0c6-3d55-4f37-8ab5-0d6f7c1e9b42
+         */
+        speaker_id: string;
+      };
+      cookie?: never;
+    };
+    requestBody: {
+      content: {
+        "application/json": components["schemas"]["SpeakerChanges"];
+      };
+    };
+    responses: {
+      /** @description A speaker of the program. Only sessions make a speaker visible, except to callers with program.update. */
+      200: {
+        headers: {
+          "X-Request-Id": components["headers"]["X-Request-Id"];
+          "X-Content-Type-Options": components["headers"]["X-Content-Type-Options"];
+          "Cache-Control": components["headers"]["Cache-Control"];
+          ETag: components["headers"]["ETag"];
+          [name: string]: unknown;
+        };
+        content: {
+          "application/json": components["schemas"]["Speaker"];
         };
       };
       400: components["responses"]["InvalidData"];

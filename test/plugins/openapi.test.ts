@@ -131,6 +131,7 @@ void t.test("each refusal has examples of its own", async (t) => {
   t.same(codes, {
     InvalidData: ["fields", "invalid_json", "invalid_request"],
     InvalidFile: ["file.missing", "file.type", "file.size", "invalid_request"],
+    InvalidProgram: ["file.type", "fields", "invalid_request"],
     Unauthenticated: ["unauthenticated"],
     Forbidden: ["forbidden"],
     NotFound: ["not_found"],
