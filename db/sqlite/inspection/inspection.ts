@@ -116,12 +116,14 @@ export function damageOf(db: Connection): string[] {
     .filter((line) => line !== "ok" && !line.startsWith("***"));
 }
 
-/** The references to missing rows. */
+/** The references to missing rows, in an order that does not change with the tables of SQLite. */
 export const danglingIn = (db: Connection): string[] =>
-  (db.pragma("foreign_key_check") as { table: string; parent: string }[]).map(
-    ({ table, parent }) =>
-      `a row of ${table} refers to a row of ${parent} that does not exist`,
-  );
+  (db.pragma("foreign_key_check") as { table: string; parent: string }[])
+    .map(
+      ({ table, parent }) =>
+        `a row of ${table} refers to a row of ${parent} that does not exist`,
+    )
+    .sort();
 
 /** Contradictions in the data: references to missing rows, JSON that does not parse, wrong counts. */
 export const contradictionsIn = (db: Connection): string[] => [
