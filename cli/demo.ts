@@ -91,11 +91,39 @@ const mainStage: RoomDraft = {
   sorting_priority: 1,
 };
 
+const sideStage: RoomDraft = {
+  name: "Side stage",
+  description: "Shorter talks, and more of them.",
+  module_config: [
+    { type: "livestream.native", config: { hls_url: STREAM } },
+    { type: "chat.native", config: { volatile: true } },
+    { type: "question", config: { active: true } },
+  ],
+  sorting_priority: 2,
+};
+
+const workshop: RoomDraft = {
+  name: "Workshop",
+  description: "Bring something to write with.",
+  module_config: [
+    { type: "chat.native", config: { volatile: false } },
+    { type: "poll", config: { active: true } },
+  ],
+  sorting_priority: 3,
+};
+
+const helpDesk: RoomDraft = {
+  name: "Help desk",
+  description: "No picture, no sound? Ask here.",
+  module_config: [{ type: "chat.native", config: { volatile: false } }],
+  sorting_priority: 5,
+};
+
 const hallway: RoomDraft = {
   name: "Hallway",
   description: "Meet the others.",
   module_config: [{ type: "chat.native", config: { volatile: false } }],
-  sorting_priority: 2,
+  sorting_priority: 4,
 };
 
 const backstage: RoomDraft = {
@@ -103,7 +131,7 @@ const backstage: RoomDraft = {
   description: "For speakers and admins.",
   module_config: [{ type: "chat.native", config: { volatile: false } }],
   permission_config: { "room.view": [["speaker", "admin"]] },
-  sorting_priority: 3,
+  sorting_priority: 6,
 };
 
 /** A message: its author, its age in minutes, and its reactions. */
@@ -145,6 +173,22 @@ const inTheHallway: Said[] = [
 const atTheStage: Said[] = [
   ["Yuki", 9, "Picture and sound are fine from here."],
   ["Leila", 8, "Here too. Hello from the back row!", { "👋": ["Yuki"] }],
+];
+
+const atTheSide: Said[] = [
+  ["Priya", 6, "Is the boat talk recorded? I have to leave early."],
+  ["Sven", 5, "Yes. The recording is in the program afterwards."],
+];
+
+const inTheWorkshop: Said[] = [
+  ["Tomás", 15, "I have a date and about 80 guests. Is that too small?"],
+  ["Mira", 14, "Not at all. We begin with 40.", { "🙏": ["Tomás"] }],
+];
+
+const atTheDesk: Said[] = [
+  ["Sven", 22, "No sound at the Main stage?"],
+  ["Leila", 21, "Browsers begin without it. Click on the picture once."],
+  ["Sven", 20, "That was it, thank you!", { "👍": ["Leila"] }],
 ];
 
 const behindTheStage: Said[] = [
@@ -210,11 +254,10 @@ export function demoWorld(now: number): WorldCopy {
   const idOf = (name: Name) => ids.get(name)!;
   const ago = (minutes: number) =>
     new Date(now - minutes * 60_000).toISOString();
-  const rooms = [mainStage, hallway, backstage].map((room) => ({
-    id: randomUUID(),
-    ...room,
-  }));
-  const [stage, hall, back] = rooms.map(({ id }) => id);
+  const rooms = [
+    ...[mainStage, sideStage, workshop, hallway, helpDesk, backstage],
+  ].map((room) => ({ id: randomUUID(), ...room }));
+  const [stage, side, work, hall, desk, back] = rooms.map(({ id }) => id);
 
   const users = NAMES.map((name): UserCopy => {
     const isSpeaker = name === "Mira";
@@ -231,7 +274,10 @@ export function demoWorld(now: number): WorldCopy {
 
   const said: [room: string, said: Said[]][] = [
     [stage!, atTheStage],
+    [side!, atTheSide],
+    [work!, inTheWorkshop],
     [hall!, inTheHallway],
+    [desk!, atTheDesk],
     [back!, behindTheStage],
   ];
   const events = said.flatMap(([channel, list]) =>
@@ -254,7 +300,7 @@ export function demoWorld(now: number): WorldCopy {
       id,
       // Members leave a volatile channel with their connection.
       members:
-        id === stage
+        id === stage || id === side
           ? []
           : [...new Set(list.map(([by]) => by))].map((name) => ({
               user: idOf(name),
@@ -284,7 +330,11 @@ export function demoWorld(now: number): WorldCopy {
   return {
     world: {
       ...world,
-      config: { ...config, theme: { colors: { primary: "#0f766e" } } },
+      config: {
+        ...config,
+        timezone: Intl.DateTimeFormat().resolvedOptions().timeZone,
+        theme: { colors: { primary: "#0f766e" } },
+      },
     },
     rooms,
     users,

@@ -9,6 +9,7 @@ import {
 import type { World } from "../schemas/worlds.js";
 import { DEMO, DEMO_HOST, ensureDemo, pointDemo } from "./demo.js";
 import type { SetupKey } from "../plugins/setup.js";
+import { scheduleDemo } from "./demo-program.js";
 import { signToken } from "../db/worlds.js";
 import { command, withEngines } from "./command.js";
 import { context } from "./context.js";
@@ -66,7 +67,11 @@ export const serveCommand = command(
     const server = await start(config, worlds, setup);
     const address = config.publicUrl ?? server.address;
     if (world)
-      await withEngines(config, {}, (store) => pointDemo(store, address));
+      await withEngines(config, {}, async (store, files) => {
+        await pointDemo(store, address);
+        const now = Date.now();
+        await scheduleDemo({ store, files, world: DEMO, address, now });
+      });
     const setupLink =
       setup && server.worlds === 0
         ? `${address}/setup#${setup.secret}`

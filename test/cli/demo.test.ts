@@ -1,5 +1,7 @@
 import t from "tap";
 import { DEMO, demoWorld, ensureDemo, pointDemo } from "../../cli/demo.js";
+import { scheduleDemo } from "../../cli/demo-program.js";
+import { follow } from "../files.js";
 import {
   readWorldDocument,
   toWorldDocument,
@@ -50,6 +52,58 @@ void t.test("the stream has an address for pages of any origin", async (t) => {
   });
 });
 
+void t.test("the program of the demo is of today", async (t) => {
+  const server = await serve(t, []);
+  const { store } = server;
+  const { files } = server.app;
+  await ensureDemo(store);
+  const now = Date.now();
+  const at = (address: string, time: number) =>
+    scheduleDemo({ store, files, world: DEMO, address, now: time });
+  await at("http://a.example", now);
+  const { sessions, speakers } = await store.program.get(DEMO);
+  const on = sessions.filter(
+    ({ value: { starts_at, ends_at } }) =>
+      Date.parse(starts_at!) <= now && now < Date.parse(ends_at!),
+  );
+  t.ok(on.length > 0, "something is on");
+  t.ok(sessions.every(({ value }) => value.room_id !== null));
+  t.equal(speakers.length, 6);
+  for (const { value } of speakers) {
+    const { status, headers } = await follow(server, value.picture!);
+    t.equal(status, 200, value.name);
+    t.equal(headers["content-type"], "image/svg+xml");
+  }
+  const fileCount = async () => (await store.files.keys(DEMO)).length;
+  const count = await fileCount();
+  t.equal(count, 6 + 6 + 1, "pictures of speakers and rooms, and a cover");
+  await at("http://a.example", now);
+  t.same((await store.program.get(DEMO)).sessions, sessions, "it stays");
+
+  const tomorrow = now + 24 * 60 * 60_000;
+  await at("http://b.example", tomorrow);
+  const later = await store.program.get(DEMO);
+  t.same(
+    later.sessions.map(({ value }) => value.id).sort(),
+    sessions.map(({ value }) => value.id).sort(),
+    "the same sessions",
+  );
+  t.ok(
+    later.sessions.some(({ value }) => Date.parse(value.ends_at!) > tomorrow),
+  );
+  t.match(later.speakers[0]!.value.picture, /^http:\/\/b\.example\/media\//);
+  t.equal(await fileCount(), count, "with the pictures that are there");
+
+  await store.program.createSession(DEMO, { title: "The organizer's own" });
+  const own = (await store.program.get(DEMO)).sessions;
+  await at("http://b.example", tomorrow + 24 * 60 * 60_000);
+  t.same(
+    (await store.program.get(DEMO)).sessions,
+    own,
+    "and then it is theirs",
+  );
+});
+
 void t.test("an event under way", async (t) => {
   const { store } = await serve(t, []);
   const world = await ensureDemo(store);
@@ -58,7 +112,13 @@ void t.test("an event under way", async (t) => {
 
   const copy = (await store.worlds.export(DEMO, { history: true }))!;
   const names = new Map(copy.rooms.map(({ id, name }) => [id, name]));
-  t.same([...names.values()], ["Main stage", "Hallway", "Backstage"]);
+  t.same(
+    [...names.values()],
+    [
+      ...["Main stage", "Side stage", "Workshop"],
+      ...["Hallway", "Help desk", "Backstage"],
+    ],
+  );
   const said = copy.chat!.events.map(({ channel }) => names.get(channel));
   t.same(new Set(said), new Set(names.values()), "somebody speaks everywhere");
   t.same(
