@@ -264,7 +264,18 @@ void t.test("links open the event for others", async (t) => {
 for (const size of ["desktop", "phone"] as const) {
   void t.test(`the overview of an event, on a ${size}`, async (t) => {
     const world = await site.world(t);
-    await world.room("Hallway");
+    const hallway = await world.room("Hallway");
+    const at = (minutes: number) =>
+      new Date(Date.now() + minutes * 60_000).toISOString();
+    for (const [title, start, end] of [
+      ["Maps", -10, 30],
+      ["Routes", 30, 60],
+    ] as const) {
+      await site.server.app.store.program.createSession(world.id, {
+        ...{ title, room_id: hallway },
+        ...{ starts_at: at(start), ends_at: at(end) },
+      });
+    }
     const host = await world.host({}, { size, scheme: "dark" });
     const { page } = host;
     await host.heading("Overview").waitFor();
@@ -273,6 +284,8 @@ for (const size of ["desktop", "phone"] as const) {
       page.getByRole("listitem").filter({ hasText: name });
     await item("Set up the rooms").getByText("Done").waitFor();
     await item("Look at the event page").getByText("Still to do").waitFor();
+    await item("Hallway").getByText("Maps", { exact: true }).waitFor();
+    await item("Hallway").getByText("Routes", { exact: true }).waitFor();
     await host.button("QR code").click();
     await page.locator("figure svg").waitFor();
     t.same(await axe(page), []);

@@ -295,6 +295,10 @@ export const de: ConsoleMessages = {
     done: "Erledigt",
     open: "Noch offen",
     figures: "Auf einen Blick",
+    nowNext: "Jetzt und gleich",
+    live: "Live",
+    next: "Danach:",
+    until: "bis {time}",
   },
   setup: {
     title: "Veranstaltung einrichten",

@@ -284,6 +284,10 @@ export const en = {
     done: "Done",
     open: "Still to do",
     figures: "At a glance",
+    nowNext: "Now and next",
+    live: "Live",
+    next: "Next:",
+    until: "until {time}",
   },
   setup: {
     title: "Set up your event",
