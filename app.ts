@@ -34,8 +34,10 @@ import setup, { type SetupKey } from "./plugins/setup.js";
 import replies from "./plugins/replies.js";
 import validation from "./plugins/validation.js";
 import web from "./plugins/web/index.js";
+import webhooks from "./plugins/webhooks/index.js";
 import filesRoute from "./routes/files.js";
 import activity from "./routes/activity.js";
+import audit from "./routes/audit.js";
 import announcements from "./routes/announcements.js";
 import items from "./routes/items.js";
 import messages from "./routes/messages.js";
@@ -57,6 +59,7 @@ import sessions from "./routes/sessions.js";
 import speakers from "./routes/speakers.js";
 import uploads from "./routes/uploads.js";
 import users from "./routes/users.js";
+import webhooksRoute from "./routes/webhooks.js";
 import worlds from "./routes/worlds.js";
 
 // For embedders: what they may pass in, and the types of what they get.
@@ -116,6 +119,7 @@ export const foyer: FastifyPluginCallback<FoyerOptions> = fp<FoyerOptions>(
       (await openEngines({
         dataDir,
         ...config.engines,
+        audits: config.auditDays > 0,
         onFault: (error) => app.log.error(error),
       }));
     app.register(enginesPlugin, { engines });
@@ -142,7 +146,11 @@ export const foyer: FastifyPluginCallback<FoyerOptions> = fp<FoyerOptions>(
     app.register(docs);
     app.register(feeds);
     app.register(programs);
-    app.register(retention, { logDays: config.logDays });
+    app.register(webhooks);
+    app.register(retention, {
+      logDays: config.logDays,
+      auditDays: config.auditDays,
+    });
     if (config.web.on) {
       const { web: pages, uploads } = config;
       app.register(web, { embedOrigins: pages.embedOrigins, uploads });
@@ -172,6 +180,8 @@ export const foyer: FastifyPluginCallback<FoyerOptions> = fp<FoyerOptions>(
     if (adminToken !== undefined) app.register(serverRoutes, { adminToken });
     app.register(activity);
     app.register(changes);
+    app.register(audit, { days: config.auditDays });
+    app.register(webhooksRoute);
     app.register(filesRoute);
     app.register(uploads, { config: config.uploads });
     app.register(scheduleImport, { config: config.uploads });

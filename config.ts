@@ -113,6 +113,11 @@ export const variables = {
     "how many days the server keeps what happened in a world: the log that nodes follow",
     count,
   ),
+  AUDIT_DAYS: variable(
+    "365",
+    "how many days the server keeps what people with rights did; `0` keeps and shows nothing",
+    whole(0, 100_000),
+  ),
   UPLOAD_MAX_BYTES: variable("10485760", "the largest upload", count),
   UPLOAD_TYPES: variable(
     Object.keys(fileTypes).join(","),
@@ -254,6 +259,8 @@ export interface Config {
   guestsPerMinute: number;
   /** How many days the log of a world is kept. */
   logDays: number;
+  /** How many days the audit of a world is kept. */
+  auditDays: number;
   logLevel: string;
   /** In milliseconds. */
   requestTimeout: number;
@@ -368,6 +375,7 @@ export function loadConfig(
     workers: values.WORKERS,
     guestsPerMinute: values.GUESTS_PER_MINUTE,
     logDays: values.LOG_DAYS,
+    auditDays: values.AUDIT_DAYS,
     logLevel: values.LOG_LEVEL,
     requestTimeout: values.REQUEST_TIMEOUT * 1000,
     corsOrigins: values.CORS_ORIGIN,

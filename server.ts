@@ -44,6 +44,7 @@ export async function startServer(
   const engines = await openEngines({
     dataDir: config.dataDir,
     ...config.engines,
+    audits: config.auditDays > 0,
     log: (line) => logger.info(line),
     warn: (line) => logger.warn(line),
     onFault: (error) => logger.error(error),

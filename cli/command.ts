@@ -57,10 +57,10 @@ export async function withStore<T>(
 export async function withStoreOrEmpty<T>(
   run: (store: Store, files: FileStore) => Promise<T>,
 ): Promise<T> {
-  const { dataDir, engines } = settings();
+  const { dataDir, engines, auditDays } = settings();
   const { hasStore } = await import("../db/open.js");
   if (await hasStore({ dataDir, ...engines })) {
-    return withEngines({ dataDir, engines }, {}, run);
+    return withEngines({ dataDir, engines, auditDays }, {}, run);
   }
   const folder = await mkdtemp(join(tmpdir(), "foyer-"));
   try {
@@ -79,13 +79,18 @@ export async function withStoreOrEmpty<T>(
  * @throws {StoreError} `unusable` with one line for the operator.
  */
 export async function withEngines<T>(
-  { dataDir, engines: choice }: Pick<Config, "dataDir" | "engines">,
+  {
+    dataDir,
+    engines: choice,
+    auditDays,
+  }: Pick<Config, "dataDir" | "engines"> & Partial<Pick<Config, "auditDays">>,
   options: { create?: boolean; upgrade?: boolean },
   run: (store: Store, files: FileStore) => Promise<T>,
 ): Promise<T> {
   const { openEngines } = await import("../db/open.js");
   const engines = await openEngines({
     ...{ dataDir, log: warn, serves: false, create: false, upgrade: false },
+    ...(auditDays === 0 && { audits: false }),
     ...options,
     ...choice,
   });

@@ -15,6 +15,7 @@ import { questionCommand } from "./questions.js";
 import { serveCommand } from "./serve.js";
 import { tokenCommand } from "./token.js";
 import { userCommand } from "./users.js";
+import { auditCommand } from "./audit.js";
 import { version } from "../schemas/plain/version.js";
 import { worldCommand } from "./worlds.js";
 
@@ -29,6 +30,7 @@ const foyer = new Command("foyer")
   .addCommand(worldCommand)
   .addCommand(tokenCommand)
   .addCommand(userCommand)
+  .addCommand(auditCommand)
   .addCommand(fileCommand)
   .addCommand(chatCommand)
   .addCommand(questionCommand)

@@ -6,6 +6,7 @@ import { ADMINISTRATOR, findWorld, signToken } from "../db/worlds.js";
 import { checked, command, withStore } from "./command.js";
 import { context } from "./context.js";
 import { type LinkedPage, linkTo } from "../schemas/plain/links.js";
+import { tokenCreated } from "../db/rules/acts.js";
 import { addressIn } from "./links.js";
 import { type JsonOption, print } from "./output.js";
 
@@ -62,7 +63,11 @@ export const tokenCommand = command(
     ) => {
       // First, because it may fail.
       const address = page && addressIn(loadConfig(context().env));
-      const world = await withStore((store) => findWorld(store, id));
+      const world = await withStore(async (store) => {
+        const found = await findWorld(store, id);
+        await store.audit.record(id, tokenCreated(trait ?? ADMINISTRATOR));
+        return found;
+      });
       const token = await signToken(world, {
         // Over a websocket, only a token with a uid logs anybody in.
         uid: uid ?? ((page ?? name) ? randomUUID() : undefined),

@@ -21,9 +21,11 @@ const exportCommand = command(
   )
   .action(async (id: string, { withHistory = false }: ExportOptions) => {
     const { toWorldDocument } = await import("../schemas/world-document.js");
-    const copy = await withStore((store) =>
-      exportWorld(store, id, { history: withHistory }),
-    );
+    const copy = await withStore(async (store) => {
+      const found = await exportWorld(store, id, { history: withHistory });
+      await store.audit.record(id, { type: "world.exported", subject: {} });
+      return found;
+    });
     await writeAll(textsOf(toWorldDocument(copy)));
   });
 

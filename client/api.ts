@@ -494,6 +494,100 @@ export interface paths {
     patch?: never;
     trace?: never;
   };
+  "/api/v1/worlds/{world_id}/audit": {
+    parameters: {
+      query?: never;
+      header?: never;
+      path?: never;
+      cookie?: never;
+    };
+    /** List what people with rights did */
+    get: operations["listAudit"];
+    put?: never;
+    post?: never;
+    delete?: never;
+    options?: never;
+    head?: never;
+    patch?: never;
+    trace?: never;
+  };
+  "/api/v1/worlds/{world_id}/webhooks": {
+    parameters: {
+      query?: never;
+      header?: never;
+      path?: never;
+      cookie?: never;
+    };
+    /** List the webhooks of a world */
+    get: operations["listWebhooks"];
+    put?: never;
+    /**
+     * Make a webhook
+     * @description The first entry that it gets is the next one. The answer has its secret, which is shown only here.
+     */
+    post: operations["createWebhook"];
+    delete?: never;
+    options?: never;
+    head?: never;
+    patch?: never;
+    trace?: never;
+  };
+  "/api/v1/worlds/{world_id}/webhooks/{webhook_id}": {
+    parameters: {
+      query?: never;
+      header?: never;
+      path?: never;
+      cookie?: never;
+    };
+    /** Get a webhook */
+    get: operations["getWebhook"];
+    put?: never;
+    post?: never;
+    /** Delete a webhook */
+    delete: operations["deleteWebhook"];
+    options?: never;
+    head?: never;
+    /** Replace fields of a webhook */
+    patch: operations["updateWebhook"];
+    trace?: never;
+  };
+  "/api/v1/worlds/{world_id}/webhooks/{webhook_id}/test": {
+    parameters: {
+      query?: never;
+      header?: never;
+      path?: never;
+      cookie?: never;
+    };
+    get?: never;
+    put?: never;
+    /**
+     * Send a test to a webhook now
+     * @description Also if it is disabled. A body, if there is one, is ignored.
+     */
+    post: operations["testWebhook"];
+    delete?: never;
+    options?: never;
+    head?: never;
+    patch?: never;
+    trace?: never;
+  };
+  "/api/v1/worlds/{world_id}/webhooks/{webhook_id}/redeliver": {
+    parameters: {
+      query?: never;
+      header?: never;
+      path?: never;
+      cookie?: never;
+    };
+    get?: never;
+    put?: never;
+    /** Send changes again from a cursor */
+    post: operations["redeliverWebhook"];
+    delete?: never;
+    options?: never;
+    head?: never;
+    patch?: never;
+    trace?: never;
+  };
   "/api/v1/worlds/{world_id}/files": {
     parameters: {
       query?: never;
@@ -2084,6 +2178,209 @@ export interface components {
       cursor: string;
       /** @description Whether there are later entries now. */
       more: boolean;
+    };
+    /** @description Something that a person with rights did. */
+    AuditEntry: {
+      /** @description Counts up. */
+      id: number;
+      /** Format: date-time */
+      at: string;
+      /** @description Who acted: a user (a websocket or an upload), a call of this API, a command, or the server. Null where an entry stands for many, such as votes. */
+      by: {
+        /** @enum {string} */
+        kind: "user" | "api" | "command" | "server";
+        /** @description Of a user, or of a call whose token names a user. */
+        user_id?: string | null;
+        /** @description The uid of the tokens of that user; null once it is erased. */
+        token_id?: string | null;
+      } | null;
+      /** @description As in the change feed, and more. */
+      type: string;
+      /** @description What it was about: ids. */
+      subject: {
+        [key: string]: unknown;
+      };
+      /** @description Of objects, only the names that differ. Secrets are masked, and personal values left out. */
+      changes: {
+        field: string;
+        before: unknown;
+        after: unknown;
+      }[];
+      /** @description Finds it in the log of the server. */
+      request_id: string | null;
+    };
+    /**
+     * @description A page of the audit of a world, the newest first.
+     * @example {
+     *       "count": 1,
+     *       "next": null,
+     *       "previous": null,
+     *       "results": [
+     *         {
+     *           "id": 7,
+     *           "at": "2027-03-01T09:00:00.000Z",
+     *           "type": "room.updated",
+     *           "by": {
+     *             "kind": "api",
+     *             "user_id": "7c9e6679-7425-40de-944b-e07fc1f90ae7",
+     *             "token_id": "ada"
+     *           },
+     *           "subject": {
+     *             "room_id": "018f8f5e-6e2a-7cc0-8000-0123456789ab"
+     *           },
+     *           "changes": [
+     *             {
+     *               "field": "name",
+     *               "before": "Stage",
+     *               "after": "Main stage"
+     *             }
+     *           ],
+     *           "request_id": "0b6d2a5e-7c1f-4a6e-9d6b-0c5b8a3f2d10"
+     *         }
+     *       ]
+     *     }
+     */
+    AuditList: {
+      /** @description How many there are on all pages. */
+      count: number;
+      /** Format: uri */
+      next: string | null;
+      /** Format: uri */
+      previous: string | null;
+      results: components["schemas"]["AuditEntry"][];
+    };
+    /** @description An address that gets each change. */
+    Webhook: {
+      /** Format: uuid */
+      id: string;
+      /** @description Where the changes go: https, at a public address. */
+      url: string;
+      /** @description Types of the change feed, also as room.*; ["*"] for everything. */
+      types: string[];
+      /** @description Whether changes are sent. */
+      enabled: boolean;
+      description: string;
+      /** Format: date-time */
+      created_at: string;
+      state: {
+        /** @description Of the last entry that is done. */
+        cursor: string;
+        /**
+         * Format: date-time
+         * @description When the receiver took an entry last.
+         */
+        delivered_at: string | null;
+        /**
+         * Format: date-time
+         * @description Since when it takes none.
+         */
+        failing_since: string | null;
+        /** @description The status of its last answer. */
+        last_status: number | null;
+        /** @description Why the last try failed, in a word. */
+        last_error: string | null;
+        /**
+         * Format: date-time
+         * @description When the next entry is sent again.
+         */
+        next_try_at: string | null;
+      };
+      /** @description Signs what is sent. Only the answer that made it has it. */
+      secret?: string;
+      /**
+       * @description After enabling: whether it goes on from its cursor, or from now, as older entries are gone.
+       * @enum {string}
+       */
+      resumed?: "cursor" | "now";
+    };
+    /**
+     * @description A new webhook.
+     * @example {
+     *       "url": "https://example.org/foyer",
+     *       "types": [
+     *         "room.*"
+     *       ]
+     *     }
+     */
+    WebhookDraft: {
+      /** @description Where the changes go: https, at a public address. */
+      url: string;
+      /** @description Types of the change feed, also as room.*; ["*"] for everything. */
+      types?: string[];
+      /** @description Whether changes are sent. */
+      enabled?: boolean;
+      description?: string;
+    };
+    /**
+     * @description The fields of a webhook to replace.
+     * @example {
+     *       "enabled": false
+     *     }
+     */
+    WebhookChanges: {
+      /** @description Where the changes go: https, at a public address. */
+      url?: string;
+      /** @description Types of the change feed, also as room.*; ["*"] for everything. */
+      types?: string[];
+      /** @description Whether changes are sent. */
+      enabled?: boolean;
+      description?: string;
+      /** @description Null makes a new one, which the answer shows. */
+      secret?: null;
+    };
+    /**
+     * @description A page of the webhooks of a world, the oldest first.
+     * @example {
+     *       "count": 1,
+     *       "next": null,
+     *       "previous": null,
+     *       "results": [
+     *         {
+     *           "id": "7c9e6679-7425-40de-944b-e07fc1f90ae7",
+     *           "url": "https://example.org/foyer",
+     *           "types": [
+     *             "room.*"
+     *           ],
+     *           "enabled": true,
+     *           "description": "",
+     *           "created_at": "2027-03-01T09:00:00.000Z",
+     *           "state": {
+     *             "cursor": "812",
+     *             "delivered_at": "2027-03-01T09:00:00.000Z",
+     *             "failing_since": null,
+     *             "last_status": 204,
+     *             "last_error": null,
+     *             "next_try_at": null
+     *           }
+     *         }
+     *       ]
+     *     }
+     */
+    WebhookList: {
+      /** @description How many there are on all pages. */
+      count: number;
+      /** Format: uri */
+      next: string | null;
+      /** Format: uri */
+      previous: string | null;
+      results: components["schemas"]["Webhook"][];
+    };
+    /**
+     * @description From where it sends again.
+     * @example {
+     *       "after": "812"
+     *     }
+     */
+    WebhookPosition: {
+      /** @description A cursor of the change feed. */
+      after: string;
+    };
+    /** @description How a try ended. */
+    WebhookTest: {
+      /** @description The status of the answer; null without one. */
+      status: number | null;
+      duration_ms: number;
+      error: string | null;
     };
     /** @description A file that was uploaded to a world. */
     File: {
@@ -4166,6 +4463,331 @@ export interface operations {
           "application/json": components["schemas"]["Problem"];
         };
       };
+      429: components["responses"]["TooMany"];
+      500: components["responses"]["Failed"];
+      503: components["responses"]["NotNow"];
+    };
+  };
+  listAudit: {
+    parameters: {
+      query?: {
+        page?: number;
+        page_size?: number;
+        /** @description Only what the user with this id did. */
+        user?: string;
+        /** @description Types, separated by commas; room.* for a kind. */
+        type?: string;
+        /** @description Only later than this time. */
+        after?: string;
+        /** @description Only earlier than this time. */
+        before?: string;
+      };
+      header?: never;
+      path: {
+        /**
+         * @description The identifier of a world.
+         * @example sample
+         */
+        world_id: string;
+      };
+      cookie?: never;
+    };
+    requestBody?: never;
+    responses: {
+      /** @description A page of the audit of a world, the newest first. */
+      200: {
+        headers: {
+          "X-Request-Id": components["headers"]["X-Request-Id"];
+          "X-Content-Type-Options": components["headers"]["X-Content-Type-Options"];
+          "Cache-Control": components["headers"]["Cache-Control"];
+          [name: string]: unknown;
+        };
+        content: {
+          "application/json": components["schemas"]["AuditList"];
+        };
+      };
+      400: components["responses"]["InvalidData"];
+      401: components["responses"]["Unauthenticated"];
+      403: components["responses"]["Forbidden"];
+      429: components["responses"]["TooMany"];
+      500: components["responses"]["Failed"];
+      503: components["responses"]["NotNow"];
+    };
+  };
+  listWebhooks: {
+    parameters: {
+      query?: {
+        page?: number;
+        page_size?: number;
+      };
+      header?: never;
+      path: {
+        /**
+         * @description The identifier of a world.
+         * @example sample
+         */
+        world_id: string;
+      };
+      cookie?: never;
+    };
+    requestBody?: never;
+    responses: {
+      /** @description A page of the webhooks of a world, the oldest first. */
+      200: {
+        headers: {
+          "X-Request-Id": components["headers"]["X-Request-Id"];
+          "X-Content-Type-Options": components["headers"]["X-Content-Type-Options"];
+          "Cache-Control": components["headers"]["Cache-Control"];
+          [name: string]: unknown;
+        };
+        content: {
+          "application/json": components["schemas"]["WebhookList"];
+        };
+      };
+      400: components["responses"]["InvalidData"];
+      401: components["responses"]["Unauthenticated"];
+      403: components["responses"]["Forbidden"];
+      429: components["responses"]["TooMany"];
+      500: components["responses"]["Failed"];
+      503: components["responses"]["NotNow"];
+    };
+  };
+  createWebhook: {
+    parameters: {
+      query?: never;
+      header?: never;
+      path: {
+        /**
+         * @description The identifier of a world.
+         * @example sample
+         */
+        world_id: string;
+      };
+      cookie?: never;
+    };
+    requestBody: {
+      content: {
+        "application/json": components["schemas"]["WebhookDraft"];
+      };
+    };
+    responses: {
+      /** @description An address that gets each change. */
+      201: {
+        headers: {
+          "X-Request-Id": components["headers"]["X-Request-Id"];
+          "X-Content-Type-Options": components["headers"]["X-Content-Type-Options"];
+          "Cache-Control": components["headers"]["Cache-Control"];
+          Location: components["headers"]["Location"];
+          [name: string]: unknown;
+        };
+        content: {
+          "application/json": components["schemas"]["Webhook"];
+        };
+      };
+      400: components["responses"]["InvalidData"];
+      401: components["responses"]["Unauthenticated"];
+      403: components["responses"]["Forbidden"];
+      413: components["responses"]["TooLarge"];
+      415: components["responses"]["NotJson"];
+      429: components["responses"]["TooMany"];
+      500: components["responses"]["Failed"];
+      503: components["responses"]["NotNow"];
+    };
+  };
+  getWebhook: {
+    parameters: {
+      query?: never;
+      header?: never;
+      path: {
+        /**
+         * @description The identifier of a world.
+         * @example sample
+         */
+        world_id: string;
+        /** @description The id of the webhook. */
+        webhook_id: string;
+      };
+      cookie?: never;
+    };
+    requestBody?: never;
+    responses: {
+      /** @description An address that gets each change. */
+      200: {
+        headers: {
+          "X-Request-Id": components["headers"]["X-Request-Id"];
+          "X-Content-Type-Options": components["headers"]["X-Content-Type-Options"];
+          "Cache-Control": components["headers"]["Cache-Control"];
+          [name: string]: unknown;
+        };
+        content: {
+          "application/json": components["schemas"]["Webhook"];
+        };
+      };
+      400: components["responses"]["Malformed"];
+      401: components["responses"]["Unauthenticated"];
+      403: components["responses"]["Forbidden"];
+      429: components["responses"]["TooMany"];
+      500: components["responses"]["Failed"];
+      503: components["responses"]["NotNow"];
+    };
+  };
+  deleteWebhook: {
+    parameters: {
+      query?: never;
+      header?: never;
+      path: {
+        /**
+         * @description The identifier of a world.
+         * @example sample
+         */
+        world_id: string;
+        /** @description The id of the webhook. */
+        webhook_id: string;
+      };
+      cookie?: never;
+    };
+    requestBody?: never;
+    responses: {
+      /** @description It is deleted. */
+      204: {
+        headers: {
+          "X-Request-Id": components["headers"]["X-Request-Id"];
+          "X-Content-Type-Options": components["headers"]["X-Content-Type-Options"];
+          "Cache-Control": components["headers"]["Cache-Control"];
+          [name: string]: unknown;
+        };
+        content?: never;
+      };
+      400: components["responses"]["InvalidData"];
+      401: components["responses"]["Unauthenticated"];
+      403: components["responses"]["Forbidden"];
+      413: components["responses"]["TooLarge"];
+      415: components["responses"]["NotJson"];
+      429: components["responses"]["TooMany"];
+      500: components["responses"]["Failed"];
+      503: components["responses"]["NotNow"];
+    };
+  };
+  updateWebhook: {
+    parameters: {
+      query?: never;
+      header?: never;
+      path: {
+        /**
+         * @description The identifier of a world.
+         * @example sample
+         */
+        world_id: string;
+        /** @description The id of the webhook. */
+        webhook_id: string;
+      };
+      cookie?: never;
+    };
+    requestBody: {
+      content: {
+        "application/json": components["schemas"]["WebhookChanges"];
+      };
+    };
+    responses: {
+      /** @description An address that gets each change. */
+      200: {
+        headers: {
+          "X-Request-Id": components["headers"]["X-Request-Id"];
+          "X-Content-Type-Options": components["headers"]["X-Content-Type-Options"];
+          "Cache-Control": components["headers"]["Cache-Control"];
+          [name: string]: unknown;
+        };
+        content: {
+          "application/json": components["schemas"]["Webhook"];
+        };
+      };
+      400: components["responses"]["InvalidData"];
+      401: components["responses"]["Unauthenticated"];
+      403: components["responses"]["Forbidden"];
+      413: components["responses"]["TooLarge"];
+      415: components["responses"]["NotJson"];
+      429: components["responses"]["TooMany"];
+      500: components["responses"]["Failed"];
+      503: components["responses"]["NotNow"];
+    };
+  };
+  testWebhook: {
+    parameters: {
+      query?: never;
+      header?: never;
+      path: {
+        /**
+         * @description The identifier of a world.
+         * @example sample
+         */
+        world_id: string;
+        /** @description The id of the webhook. */
+        webhook_id: string;
+      };
+      cookie?: never;
+    };
+    requestBody?: never;
+    responses: {
+      /** @description How a try ended. */
+      200: {
+        headers: {
+          "X-Request-Id": components["headers"]["X-Request-Id"];
+          "X-Content-Type-Options": components["headers"]["X-Content-Type-Options"];
+          "Cache-Control": components["headers"]["Cache-Control"];
+          [name: string]: unknown;
+        };
+        content: {
+          "application/json": components["schemas"]["WebhookTest"];
+        };
+      };
+      400: components["responses"]["InvalidData"];
+      401: components["responses"]["Unauthenticated"];
+      403: components["responses"]["Forbidden"];
+      413: components["responses"]["TooLarge"];
+      415: components["responses"]["NotJson"];
+      429: components["responses"]["TooMany"];
+      500: components["responses"]["Failed"];
+      503: components["responses"]["NotNow"];
+    };
+  };
+  redeliverWebhook: {
+    parameters: {
+      query?: never;
+      header?: never;
+      path: {
+        /**
+         * @description The identifier of a world.
+         * @example sample
+         */
+        world_id: string;
+        /** @description The id of the webhook. */
+        webhook_id: string;
+      };
+      cookie?: never;
+    };
+    requestBody: {
+      content: {
+        "application/json": components["schemas"]["WebhookPosition"];
+      };
+    };
+    responses: {
+      /** @description An address that gets each change. */
+      200: {
+        headers: {
+          "X-Request-Id": components["headers"]["X-Request-Id"];
+          "X-Content-Type-Options": components["headers"]["X-Content-Type-Options"];
+          "Cache-Control": components["headers"]["Cache-Control"];
+          [name: string]: unknown;
+        };
+        content: {
+          "application/json": components["schemas"]["Webhook"];
+        };
+      };
+      400: components["responses"]["InvalidData"];
+      401: components["responses"]["Unauthenticated"];
+      403: components["responses"]["Forbidden"];
+      413: components["responses"]["TooLarge"];
+      415: components["responses"]["NotJson"];
       429: components["responses"]["TooMany"];
       500: components["responses"]["Failed"];
       503: components["responses"]["NotNow"];

@@ -1,6 +1,10 @@
 import { baseOf, tokenOf, type Access } from "./access.js";
 import type { components, paths } from "./api.js";
+import { type Change, type ChangesOptions, followChanges } from "./changes.js";
+import { FoyerError } from "./error.js";
 
+export type { Change, ChangeAuthor, ChangesOptions } from "./changes.js";
+export { FoyerError, type ProblemCode, type UploadCode } from "./error.js";
 export * from "./live.js";
 
 type Schemas = components["schemas"];
@@ -18,10 +22,6 @@ export type Activity = Schemas["Activity"];
 /** A file that was uploaded to the world; not the `File` of a browser. */
 export type StoredFile = Schemas["File"];
 export type FileList = Schemas["FileList"];
-/** The code of an API error. */
-export type ProblemCode = Schemas["Problem"]["code"];
-/** The code of an upload error. */
-export type UploadCode = Schemas["FileProblem"]["error"];
 /** Selects and orders rooms. */
 export type RoomsQuery = NonNullable<
   paths["/api/v1/worlds/{world_id}/rooms"]["get"]["parameters"]["query"]
@@ -44,28 +44,6 @@ export interface ClientOptions extends Access {
 /** With `ifMatch`, the call fails with 412 unless the resource has this ETag. */
 export interface WriteOptions {
   ifMatch?: string;
-}
-
-/** The server answered with an error. */
-export class FoyerError extends Error {
-  /**
-   * @param status the HTTP status.
-   * @param detail the reason, as a sentence.
-   * @param fields the messages about submitted data by field, in dotted paths.
-   * @param retryAfter after how many seconds to try again, if the server says so.
-   * @param code the reason, as a word for programs. Uploads have codes of their own;
-   *   invalid data has none.
-   */
-  constructor(
-    readonly status: number,
-    readonly detail: string,
-    readonly fields: Readonly<Record<string, string[]>> = {},
-    readonly retryAfter?: number,
-    readonly code?: ProblemCode | UploadCode,
-  ) {
-    super(`${status} ${detail}`);
-    this.name = "FoyerError";
-  }
 }
 
 /**
@@ -144,6 +122,24 @@ export class Foyer {
   async getActivity(): Promise<Activity> {
     const answer = await this.#send("GET", "/activity/");
     return (await answer.json()) as Activity;
+  }
+
+  /**
+   * Follows what changes in the world, from now on or after a cursor. It connects again by itself
+   * and goes on after the last change, also when the server restarts. Leave the loop, or
+   * abort `signal`, to end it.
+   */
+  changes(
+    options: ChangesOptions = {},
+  ): AsyncGenerator<Change, void, undefined> {
+    return followChanges(
+      async (query, headers, signal) =>
+        this.#fetch(
+          `${this.#api}/changes/?${new URLSearchParams(query).toString()}`,
+          { headers: { ...(await this.#authorization()), ...headers }, signal },
+        ),
+      options,
+    );
   }
 
   /** One page of the files of the world, the newest first. */

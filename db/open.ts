@@ -38,6 +38,7 @@ async function openEmbedded({
   upgrade = true,
   serves = true,
   lockTimeout,
+  audits,
   log,
   warn = () => {},
   onFault = rethrow,
@@ -46,6 +47,7 @@ async function openEmbedded({
     upgrade,
     author: { kind: serves ? "server" : "command" },
     ...(log && { log }),
+    ...(audits !== undefined && { audits }),
     ...(lockTimeout !== undefined && { lockTimeout }),
     onAppended: (hints) => events.took(hints),
   });

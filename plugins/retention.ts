@@ -33,6 +33,8 @@ export function retentionOf({ chat }: WorldConfig): number | undefined {
 export interface RetentionOptions {
   /** How many days the log of a world is kept; for ever by default. */
   logDays?: number;
+  /** How many days the audit of a world is kept; for ever by default. */
+  auditDays?: number;
   /** Ends it after the present slice. */
   signal?: AbortSignal;
   /** Takes the error of one world; the other worlds follow. By default it is thrown. */
@@ -48,7 +50,12 @@ export interface RetentionOptions {
 export async function applyRetention(
   store: Store,
   now: number,
-  { logDays = Infinity, signal, onFault }: RetentionOptions = {},
+  {
+    logDays = Infinity,
+    auditDays = Infinity,
+    signal,
+    onFault,
+  }: RetentionOptions = {},
 ): Promise<void> {
   const oldest = Math.max(0, now - logDays * DAY);
   const repeat = async (slice: () => Promise<boolean>) => {
@@ -62,6 +69,9 @@ export async function applyRetention(
       const before = now - (retentionOf(config) ?? Infinity) * DAY;
       try {
         await repeat(() => store.log.prune(id, oldest));
+        const noted = Math.max(0, now - auditDays * DAY);
+        const unseen = Math.min(noted, oldest);
+        if (noted > 0) await repeat(() => store.audit.prune(id, noted, unseen));
         if (before > 0) await repeat(() => store.chat.expire(id, before));
       } catch (error) {
         // It was deleted meanwhile.
@@ -86,8 +96,10 @@ interface RetentionTimes {
 }
 
 /** Applies the retention of all worlds soon after the start, and then hourly. */
-export default fp<RetentionTimes & Pick<RetentionOptions, "logDays">>(
-  async (app, { first = FIRST, interval = INTERVAL, logDays }) => {
+export default fp<
+  RetentionTimes & Pick<RetentionOptions, "logDays" | "auditDays">
+>(
+  async (app, { first = FIRST, interval = INTERVAL, logDays, auditDays }) => {
     const stop = new AbortController();
     const { signal } = stop;
     let running = Promise.resolve();
@@ -108,6 +120,7 @@ export default fp<RetentionTimes & Pick<RetentionOptions, "logDays">>(
         await applyRetention(app.store, Date.now(), {
           ...{ signal, onFault },
           ...(logDays !== undefined && { logDays }),
+          ...(auditDays !== undefined && { auditDays }),
         });
       } catch (error) {
         onFault(error);

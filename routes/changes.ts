@@ -1,14 +1,9 @@
 import type { FastifyPluginAsync } from "fastify";
-import {
-  type CursorProblem,
-  positionOf,
-  readPage,
-} from "../plugins/feed/page.js";
-import { Refusal } from "../plugins/http/errors.js";
+import { positionOf, readPage } from "../plugins/feed/page.js";
+import { cursorRefusal } from "../plugins/feed/refusals.js";
 import { Problem } from "../schemas/errors.js";
 import { FeedPage, FeedQuery } from "../schemas/feed.js";
 import { typeFilter } from "../schemas/plain/feed.js";
-import { InvalidData } from "../schemas/validate.js";
 import { ref } from "../schemas/values.js";
 import { WorldParams } from "../schemas/worlds.js";
 import { endpoint } from "./endpoint.js";
@@ -67,7 +62,7 @@ const listChanges = endpoint(
         ? (["after", after] as const)
         : (["Last-Event-ID", `${last as string}`] as const);
     const position = await positionOf(store, world, cursor);
-    if (typeof position === "string") throw refusalOf(position, name);
+    if (typeof position === "string") throw cursorRefusal(position, name);
     if (isStream) {
       if (request.method === "HEAD")
         return reply
@@ -88,18 +83,5 @@ const listChanges = endpoint(
 
 const pageOf = (entries: readonly string[], cursor: number, more: boolean) =>
   `{"results":[${entries.join()}],"cursor":"${cursor}","more":${more}}`;
-
-const PROBLEMS = {
-  malformed: "Must be a cursor of this feed.",
-  future: "May not be a cursor of the future.",
-};
-
-function refusalOf(problem: CursorProblem, name: string): Error {
-  if (problem !== "expired") {
-    return new InvalidData({ [name]: [PROBLEMS[problem]] });
-  }
-  const detail = "Entries after this cursor are not kept any more.";
-  return new Refusal(410, detail, {}, "cursor_expired");
-}
 
 export default routes;

@@ -4,6 +4,8 @@ import pLimit from "p-limit";
 import { kinds, type ResultsKind } from "../db/results/index.js";
 import { pages } from "../db/results/lists.js";
 import type { NamedRoom, Results } from "../db/results/results.js";
+import { resultsExported } from "../db/rules/acts.js";
+import { authorOf } from "../plugins/auth/author.js";
 import { headerRefs } from "../plugins/openapi/parts.js";
 import { forbidden } from "../plugins/http/errors.js";
 import { type Cell, csvRow } from "../schemas/plain/csv.js";
@@ -73,7 +75,11 @@ const getResults = endpoint(
     if (!Object.hasOwn(kinds, kind)) throw forbidden();
     const found = kinds[kind as ResultsKind] as unknown as Results<object>;
     const records = await recordsFor(request, found);
-    // AUDIT: results.exported
+    await request.server.store.audit.record(
+      world_id,
+      resultsExported(kind, format, request.query.room),
+      authorOf(request),
+    );
     reply.header("content-type", types[format]);
     reply.header(
       "content-disposition",

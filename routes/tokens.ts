@@ -1,5 +1,7 @@
+import { authorOf } from "../plugins/auth/author.js";
 import { randomUUID } from "node:crypto";
 import type { FastifyPluginAsync } from "fastify";
+import { tokenCreated } from "../db/rules/acts.js";
 import { signToken } from "../db/worlds.js";
 import { type LinkedPage, linkTo } from "../schemas/plain/links.js";
 import { Token, TokenDraft } from "../schemas/tokens.js";
@@ -34,7 +36,11 @@ const createToken = endpoint(
       traits,
       expiresIn: typeof expires_in === "number" ? `${expires_in}s` : expires_in,
     });
-    // AUDIT: token.created
+    await request.server.store.audit.record(
+      params.world_id,
+      tokenCreated(traits),
+      authorOf(request),
+    );
     const address = { address: base, world: params.world_id, token };
     const url = page === null ? null : linkTo(page as LinkedPage, address);
     return { token, url };

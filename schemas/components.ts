@@ -7,6 +7,7 @@ import {
   AnnouncementList,
 } from "./announcements.js";
 import { Activity } from "./activity.js";
+import { AuditEntry, AuditList } from "./audit.js";
 import { Faults, Problem } from "./errors.js";
 import { FeedEntry, FeedPage } from "./feed.js";
 import { File, FileList, FileProblem, Upload, UploadForm } from "./files.js";
@@ -37,6 +38,14 @@ import {
   UserList,
   UserName,
 } from "./users.js";
+import {
+  Webhook,
+  WebhookChanges,
+  WebhookDraft,
+  WebhookList,
+  WebhookPosition,
+  WebhookTest,
+} from "./webhooks.js";
 import { World, WorldChanges, WorldKey } from "./worlds.js";
 
 /** The named schemas, which others refer to in code and in the OpenAPI document. */
@@ -92,6 +101,14 @@ export const components: readonly TSchema[] = [
   Activity,
   FeedEntry,
   FeedPage,
+  AuditEntry,
+  AuditList,
+  Webhook,
+  WebhookDraft,
+  WebhookChanges,
+  WebhookList,
+  WebhookPosition,
+  WebhookTest,
   File,
   FileList,
   Upload,

@@ -25,7 +25,7 @@ export const FeedQuery = Type.Object({
 const orNull = { type: ["string", "null"] };
 
 /** The author of a change. */
-const FeedAuthor = Type.Unsafe<unknown>({
+export const FeedAuthor = Type.Unsafe<unknown>({
   type: ["object", "null"],
   description:
     "Who acted: a user (a websocket or an upload), a call of this API, a command, or the server. Null where an entry stands for many, such as votes.",

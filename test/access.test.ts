@@ -105,6 +105,17 @@ const table: Record<string, string> = {
   "GET /api/v1/worlds/:world_id/results/:kind/": secret,
   "GET /api/v1/worlds/:world_id/activity/": secret,
   "GET /api/v1/worlds/:world_id/changes/": secret,
+  "GET /api/v1/worlds/:world_id/audit/": secret,
+  "GET /api/v1/worlds/:world_id/webhooks/": secret,
+  "POST /api/v1/worlds/:world_id/webhooks/": secret.replaceAll("200", "201"),
+  "GET /api/v1/worlds/:world_id/webhooks/:webhook_id/": secret,
+  "PATCH /api/v1/worlds/:world_id/webhooks/:webhook_id/": secret,
+  "DELETE /api/v1/worlds/:world_id/webhooks/:webhook_id/": secret.replaceAll(
+    "200",
+    "204",
+  ),
+  "POST /api/v1/worlds/:world_id/webhooks/:webhook_id/test": secret,
+  "POST /api/v1/worlds/:world_id/webhooks/:webhook_id/redeliver": secret,
   "GET /api/v1/worlds/:world_id/files/": secret,
   "DELETE /api/v1/worlds/:world_id/files/:file_id/": secret.replaceAll(
     "200",
@@ -161,6 +172,8 @@ const bodies: Record<string, object> = {
   "/users/:user_id/": { moderation_state: "none" },
   "POST /api/v1/worlds/:world_id/announcements/": { text: "made" },
   "POST /api/v1/worlds/:world_id/sessions/": { title: "made" },
+  "POST /api/v1/worlds/:world_id/webhooks/": { url: "https://1.1.1.1/" },
+  "/redeliver": { after: "0" },
   "POST /api/v1/worlds/:world_id/rooms/:room_id/messages/": {
     content: { type: "text", body: "made" },
   },
@@ -187,7 +200,13 @@ const idIn = (media: string) => media.split("/").at(-1)!.split(".")[0]!;
 
 /** The ids in the path of a route, beside those of a world and a room. */
 type Ids = Record<
-  "file" | "user" | "announcement" | "event" | "session" | "speaker",
+  | "file"
+  | "user"
+  | "announcement"
+  | "event"
+  | "session"
+  | "speaker"
+  | "webhook",
   string
 >;
 
@@ -204,6 +223,7 @@ const urlOf = (
     .replace(":user_id", ids.user ?? ABSENT_ID)
     .replace(":announcement_id", ids.announcement ?? ABSENT_ID)
     .replace(":event_id", ids.event ?? "1")
+    .replace(":webhook_id", ids.webhook ?? ABSENT_ID)
     .replace(":world_id", "demo")
     .replace(":room_id", room)
     .replace(":file_id", file)
@@ -269,6 +289,17 @@ async function furnished(t: Test, permissions = rules({})) {
     const { url } = got.body as { url: string };
     return new URL(url).pathname;
   };
+  /** The only webhook, which goes nowhere. */
+  const webhook = async () => {
+    const all = { page: 1, pageSize: 100 };
+    const { webhooks } = await store.webhooks.list("demo", all);
+    for (const { id } of webhooks) await store.webhooks.delete("demo", id);
+    const settings = {
+      ...{ url: "https://127.0.0.1/", types: ["*"] },
+      ...{ enabled: false, description: "" },
+    };
+    return (await store.webhooks.create("demo", settings, "whsec_")).id;
+  };
   /** What a path names beside a world and a room. */
   const idsFor = async (route: string, room: string): Promise<Partial<Ids>> => {
     if (route.includes(":file_id")) {
@@ -291,6 +322,7 @@ async function furnished(t: Test, permissions = rules({})) {
       const made = await store.program.createSpeaker("demo", draft, []);
       return "value" in made ? { speaker: made.value.id } : {};
     }
+    if (route.includes("/webhooks/")) return { webhook: await webhook() };
     if (!route.includes(":event_id")) return {};
     const { event } = await store.chat.send("demo", room, {
       ...{ sender: await user(), content: { type: "text", body: "x" } },
@@ -326,7 +358,7 @@ async function checkTable(
       const got = await send(route, { url, as });
       found.push(got.status);
       if (route.startsWith("DELETE")) {
-        const { file, event, session, speaker } = ids;
+        const { file, event, session, speaker, webhook } = ids;
         const named = session ?? speaker;
         const isOfProgram = async () => {
           const { sessions, speakers } = await store.program.get("demo");
@@ -340,11 +372,13 @@ async function checkTable(
         const left =
           named !== undefined
             ? await isOfProgram()
-            : event !== undefined
-              ? await isMessage()
-              : file === undefined
-                ? await store.rooms.get("demo", id)
-                : await store.files.get("demo", file);
+            : webhook !== undefined
+              ? await store.webhooks.get("demo", webhook)
+              : event !== undefined
+                ? await isMessage()
+                : file === undefined
+                  ? await store.rooms.get("demo", id)
+                  : await store.files.get("demo", file);
         t.equal(!left, got.status === 204, `${route} by ${name}: what is left`);
       }
       const head = route.replace("GET", "HEAD");

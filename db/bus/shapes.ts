@@ -193,6 +193,7 @@ const entries: Readonly<Record<Entry["type"], Shape>> = {
   "program.linked": ofUser,
   "file.added": ofFile,
   "file.deleted": ofFile,
+  noted: entryWith({ act: isText, subject: isMapOf(isText, MAX_PARTS) }),
 };
 
 const isHint = isRecord({

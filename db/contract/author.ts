@@ -12,7 +12,14 @@ export interface Author {
   readonly token?: string | undefined;
   /** The id of the connection that gets its own pushes before its next answer. The log does not keep it. */
   readonly connection?: string | undefined;
+  /** The `uid` of a token without a user. The log keeps it apart from the entry, so that it can be erased. */
+  readonly uid?: string | undefined;
+  /** The id of the request, for the audit. The log does not keep it. */
+  readonly request?: string | undefined;
 }
+
+/** An author without the fields that entries lack. */
+export const authorIn = ({ uid: _, request: __, ...by }: Author): Author => by;
 
 /** A user, over the connection of another author if that has one. */
 export const userBy = (user: string, by: Author | undefined): Author =>

@@ -49,6 +49,8 @@ export interface EngineOptions extends EngineChoice {
   serves?: boolean;
   /** Given in a worker process only. */
   worker?: WorkerNames;
+  /** Whether the audit is kept; true by default. */
+  audits?: boolean;
   /** How long a write to SQLite waits for the lock of another process, in milliseconds; two seconds by default. */
   lockTimeout?: number;
   /** Gets one line about an upgrade of the database. */

@@ -1,6 +1,8 @@
 import type { Announcement, AnnouncementDraft } from "./announcements.js";
 import type { PermissionConfig } from "../../schemas/plain/permissions.js";
+import type { AuditStore } from "./audit.js";
 import type { ChatStore } from "./chat.js";
+import type { WebhookStore } from "./webhooks.js";
 import type { LogStore } from "../log/entries.js";
 import type { Author } from "./author.js";
 import type { PollStore } from "./polls.js";
@@ -304,6 +306,8 @@ export interface Store {
   readonly polls: PollStore;
   readonly program: ProgramStore;
   readonly programLinks: ProgramLinkStore;
+  readonly webhooks: WebhookStore;
+  readonly audit: AuditStore;
   readonly log: LogStore;
   /** How much there is now. */
   counts(): Promise<Counts>;

@@ -346,6 +346,36 @@ export const TABLES: readonly Table[] = [
     BACKUP_VERSION,
   ),
   table(
+    "webhooks",
+    "world_id number; id",
+    {
+      ...{ number, id: text, world_id: idOf("worlds"), url: text, types: text },
+      ...{ enabled: number, description: text, created_at: number },
+      ...{ secret: text, revision: number, position: number },
+      ...{ delivered_at: numberOrNull, failing_since: numberOrNull },
+      ...{ last_status: numberOrNull, last_error: textOrNull },
+      ...{ next_try_at: numberOrNull, attempts: number },
+      ...{ holder: textOrNull, beat: number },
+    },
+    4,
+  ),
+  table(
+    "audit",
+    "world_id number",
+    {
+      ...{ number, world_id: idOf("worlds"), at: number, kind: text },
+      ...{ user_id: textOrNull, token: textOrNull, type: text },
+      ...{ subject: text, changes: text, request_id: textOrNull },
+    },
+    4,
+  ),
+  table(
+    "api_callers",
+    "world_id token",
+    { world_id: idOf("worlds"), token: text, token_id: text, at: number },
+    4,
+  ),
+  table(
     "log_heads",
     "world_id",
     {

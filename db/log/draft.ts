@@ -3,9 +3,12 @@ import {
   type Entry,
   type EntryRow,
   entryRow,
+  INDEX,
   type Vote,
 } from "./entries.js";
 import type { Author } from "../contract/author.js";
+import { authorIn } from "../contract/author.js";
+import { type AuditRow, auditRowOf } from "./audited.js";
 import type { FieldChange } from "./fields.js";
 import type { Hint, Position } from "./log.js";
 
@@ -45,6 +48,17 @@ export interface Mark {
   readonly entries: number;
   readonly votes: number;
   readonly moves: number;
+  readonly audit: number;
+  readonly callers: number;
+}
+
+/** A caller of the API who is no user, and the name in the token. */
+export interface Caller {
+  readonly world_id: string;
+  readonly token: string;
+  readonly token_id: string;
+  /** In milliseconds since 1970. */
+  readonly at: number;
 }
 
 /** A vote that is not an entry yet. */
@@ -61,19 +75,27 @@ interface Pending {
 export class Draft {
   readonly #headOf: (world: string) => Position;
   readonly #stamps: Stamps;
+  readonly #audits: boolean;
   /** The last entry of each world, these included. */
   readonly #heads = new Map<string, Position>();
   /** The heads before each of their changes. */
   readonly #moves: { readonly world: string; readonly before: Position }[] = [];
   readonly #hints: Hint<Entry>[] = [];
   readonly #votes: Pending[] = [];
+  readonly #audit: AuditRow[] = [];
+  readonly #callers: Caller[] = [];
 
-  /** @param headOf reads the last entry of a world. It is asked once for each world. */
+  /**
+   * @param headOf reads the last entry of a world. It is asked once for each world.
+   * @param audits whether the audit is kept.
+   */
   constructor(
     headOf: (world: string) => Position,
     stamps: Stamps = processStamps,
+    audits = true,
   ) {
     this.#headOf = headOf;
+    this.#audits = audits;
     this.#stamps = stamps;
   }
 
@@ -101,16 +123,18 @@ export class Draft {
     if (given.changes) {
       const { changes, ...change } = given;
       const fields = changes.map(({ field }) => field);
-      this.put({ world, seq, tag, at, by, fields, ...change });
+      this.#take({ world, seq, tag, at, by, fields, ...change }, changes);
       return;
     }
     // The spread comes last: in Node.js 20, it takes 4 µs otherwise.
-    this.put({ world, seq, tag, at, by, ...given });
+    this.#take({ world, seq, tag, at, by, ...given });
   }
 
   /** Appends the entry of a chat event, which has the number that is next. */
-  put(entry: Entry): void {
-    const { world, seq, tag } = entry;
+  put(given: Entry): void {
+    const { world, seq, tag, by } = given;
+    const isPlain = by.request === undefined && by.uid === undefined;
+    const entry = isPlain ? given : { ...given, by: authorIn(by) };
     this.#hints.push({ entry, previous: this.#head(world).tag });
     this.#move(world, { seq, tag });
   }
@@ -132,11 +156,15 @@ export class Draft {
       entries: this.#hints.length,
       votes: this.#votes.length,
       moves: this.#moves.length,
+      audit: this.#audit.length,
+      callers: this.#callers.length,
     };
   }
 
   /** Drops the entries appended since. */
-  back({ entries, votes, moves }: Mark): void {
+  back({ entries, votes, moves, audit, callers }: Mark): void {
+    this.#audit.length = audit;
+    this.#callers.length = callers;
     this.#votes.length = votes;
     this.#hints.length = entries;
     while (this.#moves.length > moves) {
@@ -181,6 +209,39 @@ export class Draft {
       if (entry.type !== "chat.event") rows.push(entryRow(entry));
     }
     return rows;
+  }
+
+  /** The rows of the audit. A world may be gone since. */
+  audit(): readonly AuditRow[] {
+    return this.#audit;
+  }
+
+  /** The names of callers who are no users. A world may be gone since. */
+  callers(): readonly Caller[] {
+    return this.#callers;
+  }
+
+  /** Adds a row to the audit that follows from no entry alone. */
+  note(row: AuditRow): void {
+    if (this.#audits) this.#audit.push(row);
+  }
+
+  #take(entry: Entry, changes?: readonly FieldChange[]): void {
+    const { world, by } = entry;
+    if (world !== INDEX) {
+      const row = this.#audits && auditRowOf(entry, changes, by.request);
+      if (row) this.#audit.push(row);
+      if (by.uid !== undefined && by.token !== undefined) {
+        const { token, uid } = by;
+        this.#callers.push({
+          world_id: world,
+          token,
+          token_id: uid,
+          at: entry.at,
+        });
+      }
+    }
+    this.put(entry);
   }
 
   #move(world: string, to: Position): void {

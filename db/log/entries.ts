@@ -140,7 +140,14 @@ export type Change =
   | { type: "program.favored"; user: string }
   /** The user has another address of the calendar. */
   | { type: "program.linked"; user: string }
-  | { type: "file.added" | "file.deleted"; file: string };
+  | { type: "file.added" | "file.deleted"; file: string }
+  /** Something for the audit alone, such as a new webhook or an export. */
+  | {
+      type: "noted";
+      act: string;
+      /** The ids of what it was about. */
+      subject: Readonly<Record<string, string>>;
+    };
 
 /** The fields of every entry. */
 export interface Stamp extends Position {

@@ -174,6 +174,7 @@ const table: Table = {
   "program.favored": undefined,
   "program.linked": undefined,
   "file.added": ({ file }) => ({ type: "file.added", data: { file_id: file } }),
+  noted: undefined,
   "file.deleted": ({ file }) => ({
     type: "file.deleted",
     data: { file_id: file },

@@ -7,6 +7,7 @@ export const absent = (
     | "user"
     | "file"
     | "announcement"
+    | "webhook"
     | "event"
     | "question"
     | "poll"

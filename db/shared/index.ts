@@ -1,18 +1,22 @@
 import { announcements } from "./announcements.js";
+import { audit } from "./audit.js";
 import { files } from "./files.js";
 import { polls } from "./polls.js";
 import { program } from "./program/index.js";
 import { programLinks } from "./program-links.js";
 import { questions } from "./questions.js";
+import { webhooks } from "./webhooks.js";
 
 /** The domains that both engines bind, by their names in the store. */
 export const domains = {
   announcements,
+  audit,
   files,
   polls,
   program,
   programLinks,
   questions,
+  webhooks,
 };
 
 /** The name of a write among the writes of all domains, such as `announcements.create`. */

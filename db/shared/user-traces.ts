@@ -7,7 +7,10 @@ interface Trace {
   readonly isPersonal?: boolean;
 }
 
-/** What each erased user leaves, beside their own row and chat. What others see stays, without its author. */
+/**
+ * What each erased user leaves, beside their own row and chat. What others see stays, without its author.
+ * The statements run before the row of the user loses its name.
+ */
 export const USER_TRACES: readonly Trace[] = [
   {
     table: "blocks",
@@ -66,5 +69,12 @@ export const USER_TRACES: readonly Trace[] = [
     table: "program_favorites",
     statement:
       "DELETE FROM program_favorites WHERE world_id = $1 AND user_id = $2",
+  },
+  // The row of the user still has the name.
+  {
+    table: "api_callers",
+    statement: `DELETE FROM api_callers WHERE world_id = $1
+      AND token_id = (SELECT token_id FROM users WHERE world_id = $1 AND id = $2)`,
+    isPersonal: true,
   },
 ];

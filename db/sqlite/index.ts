@@ -38,6 +38,8 @@ import { Writer } from "./engine/writer.js";
 export interface SqliteOptions extends OpeningOptions {
   /** The author of writes that name none; the server by default. */
   author?: Author;
+  /** Whether the audit is kept; true by default. */
+  audits?: boolean;
   /**
    * Gets the entries of each transaction, before the promises of its writes resolve. They
    * also wait for its promise.
@@ -68,6 +70,7 @@ function storeIn(
   {
     lockTimeout = LOCK_TIMEOUT,
     author = SERVER,
+    audits = true,
     onAppended = () => undefined,
     ...opening
   }: SqliteOptions,
@@ -80,6 +83,7 @@ function storeIn(
   const writer = new Writer({
     dataDir,
     author,
+    audits,
     lockTimeout,
     onWritten: () => cache.refresh(),
     onAppended,

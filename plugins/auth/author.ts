@@ -12,9 +12,11 @@ const DIGEST = 32;
  * operator who holds the token can find its entries.
  * @param request on a route that requires permission keys.
  */
-export function authorOf({ callerId, headers }: FastifyRequest): Author {
-  if (callerId !== null) return { kind: "api", user: callerId };
-  return tokenAuthor(headers.authorization);
+export function authorOf(request: FastifyRequest): Author {
+  const { callerId, headers, caller, id } = request;
+  if (callerId !== null) return { kind: "api", user: callerId, request: id };
+  const uid = caller.tokenId;
+  return { ...tokenAuthor(headers.authorization), uid, request: id };
 }
 
 /** The author of a write by a token that names no user. */

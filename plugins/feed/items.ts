@@ -18,7 +18,7 @@ export interface FeedItem {
 /** The parts of the store that the feed reads. */
 export type FeedStore = Pick<
   Store,
-  "log" | "users" | "chat" | "questions" | "polls" | "worlds"
+  "log" | "users" | "chat" | "questions" | "polls" | "audit"
 >;
 
 /** How many users are read at once. */
@@ -63,14 +63,17 @@ export async function itemsOf(
   return items.flat();
 }
 
-/** The names of users in tokens, by id. */
-async function namesOf(
-  { users }: FeedStore,
+/** The names in tokens, by the ids of users, and by the digests of callers who are no users. */
+export async function namesOf(
+  { users, audit }: Pick<FeedStore, "users" | "audit">,
   world: string,
   authors: readonly Author[],
 ): Promise<Map<string, string | null>> {
   const ids = [...new Set(authors.flatMap(({ user }) => user ?? []))];
-  const names = new Map<string, string | null>();
+  const tokens = new Set(authors.flatMap(({ token }) => token ?? []));
+  const names = new Map<string, string | null>(
+    await audit.callers(world, [...tokens]),
+  );
   for (let i = 0; i < ids.length; i += USERS) {
     const found = await users.getMany(world, ids.slice(i, i + USERS));
     for (const { id, token_id } of found) names.set(id, token_id);
@@ -80,12 +83,12 @@ async function namesOf(
 
 /** An author as programs read it; null if an entry stands for many. */
 export function authorOf(
-  { kind, user }: Author,
+  { kind, user, token }: Author,
   names: ReadonlyMap<string, string | null>,
 ) {
   if (kind === "users") return null;
   if (kind === "command" || kind === "server") return { kind };
-  const token_id = user === undefined ? null : (names.get(user) ?? null);
+  const token_id = names.get(user ?? token ?? "") ?? null;
   return { kind, user_id: user ?? null, token_id };
 }
 

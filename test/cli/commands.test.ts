@@ -49,6 +49,7 @@ const rows: Row[] = [
   { name: "token", args: () => ["demo"] },
   { name: "user list", args: () => ["demo"] },
   { name: "user delete", args: ({ user }) => ["demo", user] },
+  { name: "audit list", args: () => ["demo"] },
   { name: "file list", args: () => ["demo"] },
   { name: "file show", args: () => ["demo", "0"] },
   { name: "file delete", args: () => ["demo", "0", "--yes"] },

@@ -91,6 +91,7 @@ const changes: Changes = {
   "program.linked": ofUser,
   "file.added": ofFile,
   "file.deleted": ofFile,
+  noted: { act: "webhook.created", subject: { webhook_id: "w1" } },
 };
 
 /** An entry of each type, as if each were the first of its log. */

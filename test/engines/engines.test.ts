@@ -3,6 +3,8 @@ import { setImmediate } from "node:timers/promises";
 import t from "tap";
 import { Database } from "../../db/postgres/engine/database.js";
 import { postgresStore } from "../../db/postgres/index.js";
+import type { Author } from "../../db/contract/author.js";
+import type { Webhook } from "../../db/contract/webhooks.js";
 import { type Entry, INDEX } from "../../db/log/entries.js";
 import { openSqliteStore } from "../../db/sqlite/index.js";
 import {
@@ -49,6 +51,7 @@ const options: Name<string>[] = [];
 const announcements: Name<string>[] = [];
 const sessions: Name<string>[] = [];
 const speakers: Name<string>[] = [];
+const webhooks: Name<string>[] = [];
 const files: Name<string>[] = [];
 const events: Name<number>[] = [];
 /** Where each event is, and who sent it. */
@@ -561,6 +564,114 @@ const operations: Record<string, () => Operation> = {
       },
     };
   },
+  "webhooks.create": () => {
+    const w = world();
+    const settings = {
+      ...{ url: "https://example.org/", types: [text(), "room.*"] },
+      ...{ enabled: chance(0.5), description: text() },
+    };
+    const secret = text();
+    return {
+      run: async (s) => undated(await s.webhooks.create(w, settings, secret)),
+      keep: keepIn(webhooks),
+    };
+  },
+  "webhooks.update": () => {
+    const [w, id] = [world(), from(webhooks, ABSENT)];
+    const changes = pick([
+      { enabled: true },
+      { enabled: false, secret: "x" },
+      { position: whole(100) },
+      { url: "https://example.com/", description: text() },
+    ]);
+    return {
+      run: async (s, i) => undated(await s.webhooks.update(w, id[i], changes)),
+    };
+  },
+  "webhooks.delete": () => {
+    const id = from(webhooks, ABSENT);
+    const isAll = webhooks.length > 15;
+    return {
+      run: async (s, i) => {
+        if (!isAll) return s.webhooks.delete("demo", id[i]);
+        for (const one of webhooks) {
+          await s.webhooks.delete("demo", one[i]).catch(() => undefined);
+        }
+      },
+      keep: () => void (isAll && webhooks.splice(0)),
+    };
+  },
+  "webhooks.note": () => {
+    const id = from(webhooks, ABSENT);
+    const holder = pick(["one", "two"]);
+    const [isOver, isOther] = [chance(0.3), chance(0.2)];
+    const state = {
+      ...{ position: whole(100), delivered_at: whole(1000) },
+      ...{ failing_since: pick([null, 1]), last_status: pick([null, 500]) },
+      ...{ last_error: pick([null, text()]), next_try_at: pick([null, 7]) },
+      attempts: whole(9),
+    };
+    return {
+      run: async (s, i) => {
+        const found = await s.webhooks.get("demo", id[i]);
+        const seen = found ?? { holder: null, beat: 0, revision: 1 };
+        const { revision } = seen;
+        const held = await s.webhooks.hold("demo", id[i], holder, seen);
+        const of = { revision: revision + (isOther ? 1 : 0), holder };
+        const args = ["demo", id[i], of, state] as const;
+        const noted = await (isOver
+          ? s.webhooks.disable(...args)
+          : s.webhooks.note(...args));
+        await s.webhooks.beat("demo", holder);
+        return [held, noted, undated(await s.webhooks.get("demo", id[i]))];
+      },
+    };
+  },
+  "webhooks.list": () => {
+    const [w, asked] = [world(), page()];
+    return {
+      run: async (s) => {
+        const { count, webhooks: some } = await s.webhooks.list(w, asked);
+        return [count, some.map(undated), (await s.webhooks.enabled()).length];
+      },
+    };
+  },
+  "audit.record": () => {
+    const [w, uid] = [world(), text()];
+    const by = pick<Author>([
+      { kind: "command" },
+      { kind: "api", token: `t${uid.length}`, uid, request: text() },
+    ]);
+    const changes = [{ field: text(), before: json(), after: object() }];
+    const act = { type: "token.created", subject: { x: text() }, changes };
+    return { run: (s) => s.audit.record(w, act, by) };
+  },
+  "audit.list": () => {
+    const [w, asked, who] = [world(), page(), user()];
+    const isOne = chance(0.3);
+    const types = pick([
+      undefined,
+      ["room.updated", "token.created"],
+      ["webhook.deleted"],
+    ]);
+    return {
+      run: async (s, i) => {
+        const one = isOne ? { user: who[i] } : {};
+        const found = await s.audit.list(w, { ...asked, ...one, types });
+        return [
+          found.count,
+          found.entries.map(({ number, at, ...entry }) => ({
+            ...{ ...entry, isStamped: number > 0 && at > 0 },
+          })),
+          [...(await s.audit.callers(w, ["t0", "t1", "t2", "t3"]))].sort(),
+        ];
+      },
+    };
+  },
+  "audit.prune": () => {
+    const isAll = chance(0.2);
+    return { run: (s) => s.audit.prune("demo", 1, isAll ? 8e15 : 1) };
+  },
   "questions.list": () => {
     const [w, r, who, asked, all] = [
       world(),
@@ -881,6 +992,9 @@ Object.assign(operations, {
     };
   },
 } satisfies Record<string, () => Operation>);
+
+/** A webhook without its time. */
+const undated = (hook: Webhook | undefined) => ({ ...hook, created_at: 0 });
 
 const directs: Name<string>[] = [];
 const channel = () => (chance(0.2) ? from(directs, ABSENT) : room());

@@ -67,7 +67,34 @@ void t.test("the author of what a route appends is its caller", async (t) => {
       })
     ).value.id;
   const content = { type: "text", body: "x" };
+  const settings = {
+    ...{ url: "https://93.184.216.34/", types: ["*"] },
+    ...{ enabled: false, description: "" },
+  };
+  const webhook = async () =>
+    at(
+      `webhooks/${(await store.webhooks.create("demo", settings, "whsec_")).id}/`,
+    );
+  // A world has at most 20.
+  const withoutHooks = async () => {
+    const all = { page: 1, pageSize: 100 };
+    const { webhooks } = await store.webhooks.list("demo", all);
+    for (const { id } of webhooks) await store.webhooks.delete("demo", id);
+  };
   Object.assign(requests, {
+    [`POST ${WORLD}webhooks/`]: async () => ({
+      ...{ url: at("webhooks/"), body: { url: settings.url, enabled: false } },
+    }),
+    [`PATCH ${WORLD}webhooks/:webhook_id/`]: async () => ({
+      ...{ url: await webhook(), body: { description: "x" } },
+    }),
+    [`DELETE ${WORLD}webhooks/:webhook_id/`]: async () => ({
+      url: await webhook(),
+    }),
+    [`POST ${WORLD}webhooks/:webhook_id/redeliver`]: async () => {
+      await withoutHooks();
+      return { url: `${await webhook()}redeliver`, body: { after: "0" } };
+    },
     [`POST ${WORLD}announcements/`]: async () => ({
       url: at("announcements/"),
       body: { text: "x" },
@@ -125,9 +152,11 @@ void t.test("the author of what a route appends is its caller", async (t) => {
       ...{ url: at("program/"), body: { sessions: [title()], speakers: [] } },
     }),
   });
-  // An upload is by the uploader, a user, and has another form. A token is not stored.
+  // An upload is by the uploader, a user, and has another form. A token is not stored. A test of a
+  // webhook writes nothing.
   const writing = [...server.routes].filter(
-    (route) => !/^(GET|HEAD|OPTIONS) |\/(storage\/\w+|tokens)\/$/.test(route),
+    (route) =>
+      !/^(GET|HEAD|OPTIONS) |\/(storage\/\w+|tokens)\/$|\/test$/.test(route),
   );
   t.strictSame(writing.sort(), Object.keys(requests).sort(), "all routes");
 

@@ -104,20 +104,17 @@ export async function replaceMessage(
   const deletes = content.type === "deleted";
   const channel = await expectSender(sql, worldId, id, sender, volatile);
   if (!channel) throw absent("event");
-  const { id: replaces } = await expectReplaced(
-    sql,
-    worldId,
-    channel,
-    draft,
-    deletes,
-  );
+  const replaced = await expectReplaced(sql, worldId, channel, draft, deletes);
   log.erased("chat_events");
+  const { id: replaces } = replaced;
   const event = {
     ...{ type: MESSAGE, sender, replaces, deleted: Number(deletes) },
     content: deletes ? null : JSON.stringify(content),
   };
-  const statements = deletes ? DELETE : EDIT;
-  return post(sql, log, statements[kindOf(channel)], worldId, channel, event);
+  const text = (deletes ? DELETE : EDIT)[kindOf(channel)];
+  const delivery = await post(sql, log, text, worldId, channel, event);
+  if (replaced.sender !== sender) log.moderated(delivery, replaced.sender);
+  return delivery;
 }
 
 /**

@@ -19,7 +19,7 @@ import { DEADLINES, Pool, prepare } from "./pool.js";
 import { Searches } from "./searches.js";
 import type { Sql } from "../../shared/sql.js";
 import { sqlOn } from "./sql.js";
-import { type Job, transact } from "./transaction.js";
+import { type Job, transact, type WriteOptions } from "./transaction.js";
 import { upgrade, type UpgradeOptions } from "./upgrade.js";
 import { Vacuum } from "../erasure/vacuum.js";
 
@@ -43,6 +43,8 @@ export type Write<T> = (sql: Sql, log: Log) => Promise<T>;
 export interface OpenOptions extends UpgradeOptions {
   /** The author of writes without one; the server by default. */
   author?: Author;
+  /** Whether the audit is kept; true by default. */
+  audits?: boolean | undefined;
 }
 
 /** A PostgreSQL database: its connections, its writes, and its caches. */
@@ -60,7 +62,7 @@ export class Database {
   readonly #pool: Pool;
   readonly #vacuum: Vacuum;
   readonly #lanes: Lanes;
-  readonly #author: Author;
+  readonly #writing: WriteOptions;
   #membership: Membership | undefined;
   /** The follower of the logs. */
   #events: LogEvents | undefined;
@@ -73,11 +75,11 @@ export class Database {
     id: string,
     config: pg.ClientConfig,
     size: number,
-    author: Author,
+    writing: WriteOptions,
     warn: (line: string) => void,
   ) {
     this.id = id;
-    this.#author = author;
+    this.#writing = writing;
     // Writes wait for the locks of their worlds, and reads must not wait for connections then.
     this.#lanes = new Lanes(Math.ceil(size / 2), (world, batch) =>
       this.#transact(world, batch),
@@ -116,7 +118,7 @@ export class Database {
    */
   static async open(
     { url, pool }: DatabaseOptions,
-    { author = SERVER, ...options }: OpenOptions,
+    { author = SERVER, audits = true, ...options }: OpenOptions,
     warn: (line: string) => void = () => {},
   ): Promise<Database> {
     try {
@@ -129,7 +131,9 @@ export class Database {
       } finally {
         await end(client);
       }
-      const database = new Database(id, config, pool, author, warn);
+      const database = new Database(
+        ...([id, config, pool, { author, audits }, warn] as const),
+      );
       await database.#link.open();
       return database;
     } catch (error) {
@@ -244,7 +248,7 @@ export class Database {
     const noted = new Noted();
     try {
       const { hints, settle } = await this.#pool.with((client) =>
-        transact(client, world, jobs, this.#author, noted),
+        transact(client, world, jobs, this.#writing, noted),
       );
       this.#vacuum.add(noted.erased);
       for (const { entry } of hints) this.caches.forget(entry);

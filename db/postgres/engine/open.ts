@@ -45,7 +45,7 @@ async function openOn(
   openCarrier: (db: Database) => Promise<Carrier>,
 ): Promise<Engines> {
   const { database, dataDir, bucket, log, warn, onFault } = options;
-  const { create = true, upgrade = true, serves = true } = options;
+  const { create = true, upgrade = true, serves = true, audits } = options;
   const opened: { close(): Promise<void> }[] = [];
   const close = async () => {
     for (const engine of opened.splice(0).reverse()) await engine.close();
@@ -53,7 +53,10 @@ async function openOn(
   try {
     const db = await Database.open(
       database,
-      { create, upgrade, log, author: { kind: serves ? "server" : "command" } },
+      {
+        ...{ create, upgrade, log, audits },
+        author: { kind: serves ? "server" : "command" },
+      },
       serves ? warn : undefined,
     );
     const store = postgresStore(db);

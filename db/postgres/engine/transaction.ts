@@ -52,9 +52,16 @@ function mayChange(text: string): boolean {
   return known;
 }
 
+/** What all writes of a store have in common. */
+export interface WriteOptions {
+  /** The author of jobs without one. */
+  readonly author: Author;
+  /** Whether the audit is kept. */
+  readonly audits: boolean;
+}
+
 /**
  * Runs some writes of a world in one transaction, each of which succeeds or fails alone.
- * @param author the author of jobs without one.
  * @param noted gets the notes of the jobs, also if the commit is doubtful.
  * @throws {StoreError} `doubtful` if the connection was lost during the commit, and errors
  *   of pg: then none of the jobs has an answer.
@@ -63,10 +70,10 @@ export async function transact(
   client: pg.ClientBase,
   world: string,
   jobs: readonly Job[],
-  author: Author,
+  writing: WriteOptions,
   noted: Noted,
 ): Promise<Done> {
-  const parts = { client, world, jobs, author, noted };
+  const parts = { client, world, jobs, writing, noted };
   // A savepoint takes a round trip, and few writes fail after they have changed something.
   return (await attempt(parts, false)) ?? (await attempt(parts, true))!;
 }
@@ -76,7 +83,7 @@ interface Parts {
   readonly client: pg.ClientBase;
   readonly world: string;
   readonly jobs: readonly Job[];
-  readonly author: Author;
+  readonly writing: WriteOptions;
   readonly noted: Noted;
 }
 
@@ -85,7 +92,7 @@ interface Parts {
  * @returns undefined if a job without one has failed so that all have to run again.
  */
 async function attempt(
-  { client, world, jobs, author, noted }: Parts,
+  { client, world, jobs, writing, noted }: Parts,
   isSafe: boolean,
 ): Promise<Done | undefined> {
   /** Whether the present job may have changed something, or ended the transaction. */
@@ -99,7 +106,7 @@ async function attempt(
   });
   const answers: (() => void)[] = [];
   const heads = new Map([[world, await begin(client, world, jobs[0]!.all)]]);
-  const draft = new Draft((one) => heads.get(one)!);
+  const draft = new Draft((one) => heads.get(one)!, undefined, writing.audits);
   const notes = new Noted();
   for (const job of jobs) {
     const { resolve, reject } = job;
@@ -109,7 +116,7 @@ async function attempt(
     const mark = draft.mark();
     const own = new Noted();
     try {
-      const log = new Log({ draft, world, noted: own }, job.by, author);
+      const log = new Log({ draft, world, noted: own }, job.by, writing.author);
       const result = await job.run(sql, log);
       notes.add(own);
       answers.push(() => resolve(result));

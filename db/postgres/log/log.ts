@@ -1,6 +1,8 @@
 import { escapeLiteral } from "pg";
 import type { Delivery } from "../../contract/chat.js";
-import type { Draft, Given } from "../../log/draft.js";
+import { auditRow } from "../../log/audited.js";
+import { moderatedMessage } from "../../log/changes.js";
+import type { Caller, Draft, Given } from "../../log/draft.js";
 import {
   authorBeside,
   chatEntry,
@@ -87,6 +89,15 @@ export class Log {
     this.#draft.put(chatEntry(this.#world, tag, delivery, this.#writer));
   }
 
+  /** Notes in the audit that the present author deleted a message of another user. */
+  moderated({ event }: Delivery, sender: string | null): void {
+    const user = event.sender ?? undefined;
+    const by = this.#writer ?? { kind: "user" as const, user };
+    const stamp = { world: this.#world, at: event.timestamp, by };
+    const row = moderatedMessage(event, sender);
+    this.#draft.note(auditRow(stamp, row, [], by.request));
+  }
+
   /** Takes the ids of events that are imported. @returns the first of them. */
   skip(count: number): number {
     return this.#draft.skip(this.#world, count);
@@ -159,13 +170,45 @@ export function storing(draft: Draft, withData: boolean): string[] {
     .rows()
     .map((row) => (withData ? row : { ...row, data: null }))
     .map((row) => COLUMNS.map((name) => literal(row[name])));
+  const audit = draft.audit();
+  const callers = draft.callers();
   const stored = heads.map(({ world, seq, tag }) => [literal(world), seq, tag]);
   return [
     ...(rows.length > 0
       ? [`INSERT INTO log (${COLUMNS.join()}) VALUES ${tuples(rows)}`]
       : []),
+    ...intoWorlds("audit", audit),
+    ...intoWorlds("api_callers", lastOf(callers), CALLER_SEEN),
     `INSERT INTO log_heads (world_id, seq, tag) VALUES ${tuples(stored)}
      ON CONFLICT (world_id) DO UPDATE SET seq = excluded.seq, tag = excluded.tag`,
+  ];
+}
+
+const CALLER_SEEN =
+  "ON CONFLICT (world_id, token) DO UPDATE SET at = excluded.at";
+
+/** The last row of each caller, as one statement may change a row only once. */
+const lastOf = (callers: readonly Caller[]): Caller[] => [
+  ...new Map(
+    callers.map((caller) => [`${caller.world_id} ${caller.token}`, caller]),
+  ).values(),
+];
+
+/** The statement that inserts rows of the world of a transaction in their order, if it still exists. */
+function intoWorlds(
+  table: string,
+  rows: readonly { readonly world_id: string }[],
+  conflict = "",
+): string[] {
+  if (rows.length === 0) return [];
+  const [{ world_id }] = rows as [(typeof rows)[0]];
+  const names = Object.keys(rows[0]!).join();
+  const values = rows.map((row) =>
+    (Object.values(row) as (string | number | null)[]).map(literal),
+  );
+  return [
+    `INSERT INTO ${table} (${names}) SELECT ${names} FROM (VALUES ${tuples(values)}) AS given (${names})
+     WHERE EXISTS (SELECT FROM worlds WHERE id = ${literal(world_id)}) ${conflict}`,
   ];
 }
 

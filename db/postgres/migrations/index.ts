@@ -7,6 +7,7 @@ import foldedFields from "./0003-folded-fields.js";
 import log from "./0004-log.js";
 import { forPostgres } from "../../shared/migrations/dialects.js";
 import pruned from "../../shared/migrations/pruned.js";
+import webhooksAndAudit from "../../shared/migrations/webhooks-and-audit.js";
 
 /** All migrations, in order. The nth upgrades the database from version n - 1 to version n. */
 export const migrations: readonly Migration[] = [
@@ -17,4 +18,5 @@ export const migrations: readonly Migration[] = [
   { tables: forPostgres(pruned) },
   { tables: forPostgres(program) },
   { tables: forPostgres(programLinks) },
+  { tables: forPostgres(webhooksAndAudit) },
 ];

@@ -38,11 +38,11 @@ export async function eraseUser(
     ? sql.value<string>(FIND_BY_ID, [worldId, user_id])
     : sql.value<string>(FIND_BY_TOKEN, [worldId, token_id]));
   if (id === undefined) throw absent("user");
-  await sql.run(ERASE, [worldId, id]);
-  log.erased("users");
   for (const { table, statement } of USER_TRACES) {
     if (await sql.run(statement, [worldId, id])) log.erased(table);
   }
+  await sql.run(ERASE, [worldId, id]);
+  log.erased("users");
   await quitChat(sql, worldId, id);
   log.erased(...CHAT_TABLES);
   log.append({ type: "user.erased", user: id });

@@ -203,6 +203,9 @@ export function messageWrites(db: Connection, log: WriteLog) {
     const appeared = seen(worldId, channel, draft.sender);
     const delivery = post(worldId, channel, event, { appeared });
     setEdit.run(worldId, replaced.id, delivery.event.id);
+    if (replaced.sender !== draft.sender) {
+      log.moderated(worldId, delivery, replaced.sender);
+    }
     return delivery;
   }
 

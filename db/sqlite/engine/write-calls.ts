@@ -64,6 +64,8 @@ export interface ThreadData {
   dataDir: string;
   /** The author of writes that name none. */
   author: Author;
+  /** Whether the audit is kept. */
+  audits: boolean;
   /** How long a write waits for the lock of another process, in milliseconds. */
   lockTimeout: number;
 }

@@ -40,12 +40,13 @@ const MAX_BATCH = 500;
 const NOTHING: Batch = { answers: [], hints: [] };
 
 const port = parentPort!;
-const { dataDir, author, lockTimeout } = workerData as ThreadData;
+const { dataDir, author, audits, lockTimeout } = workerData as ThreadData;
 const db = openForWriting(dataDir, { upgrade: false, lockTimeout });
 const sql = sqlOn(db);
 const erasesLog = () => erasing.erasesLog();
 const log = new WriteLog(db, {
   author,
+  audits,
   erases: erasesLog,
   erased: (tables) => erasing.erases(tables),
 });

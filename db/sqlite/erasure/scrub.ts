@@ -19,6 +19,9 @@ export const ERASED_TABLES = [
   "program_speakers",
   "program_favorites",
   "program_links",
+  "webhooks",
+  "audit",
+  "api_callers",
 ] as const;
 export type ErasedTable = (typeof ERASED_TABLES)[number];
 

@@ -1,7 +1,9 @@
 import type { Delivery } from "../../contract/chat.js";
-import { Draft, type Given } from "../../log/draft.js";
+import { type AuditRow, auditRow } from "../../log/audited.js";
+import { type Caller, Draft, type Given } from "../../log/draft.js";
 import { authorBeside, chatEntry, type Entry } from "../../log/entries.js";
 import { type Author, userBy } from "../../contract/author.js";
+import { moderatedMessage } from "../../log/changes.js";
 import type { Hint, Position } from "../../log/log.js";
 import type { DomainLog } from "../../shared/domain.js";
 import type { Connection } from "../engine/connection.js";
@@ -11,6 +13,8 @@ import { blankOf } from "../erasure/scrub.js";
 interface WriteLogOptions {
   /** The author of writes that name none. */
   readonly author: Author;
+  /** Whether the audit is kept. */
+  readonly audits: boolean;
   /** Is called before a transaction commits that has erased data of the log. */
   readonly erases: () => void;
   /** Is called in a transaction that has deleted or replaced rows of these tables. */
@@ -24,6 +28,8 @@ export class WriteLog implements DomainLog {
   readonly #insert;
   readonly #saveHead;
   readonly #blank;
+  readonly #insertAudit;
+  readonly #insertCaller;
   #draft: Draft;
   /** The author that the present write names. */
   #by: Author | undefined;
@@ -36,7 +42,7 @@ export class WriteLog implements DomainLog {
       "SELECT seq, tag FROM log_heads WHERE world_id = ?",
     );
     this.#headOf = (world) => selectHead.get(world) ?? { seq: 0, tag: 0 };
-    this.#draft = new Draft(this.#headOf);
+    this.#draft = this.#newDraft();
     // By position: by name, it would take twice the time.
     this.#insert = db.prepare<unknown[]>(
       `INSERT INTO log (world_id, seq, tag, at, type, author, detail, data)
@@ -46,14 +52,28 @@ export class WriteLog implements DomainLog {
       `INSERT INTO log_heads (world_id, seq, tag) VALUES (@world, @seq, @tag)
        ON CONFLICT DO UPDATE SET seq = excluded.seq, tag = excluded.tag`,
     );
+    this.#insertAudit = db.prepare<AuditRow>(
+      `INSERT INTO audit (world_id, at, kind, user_id, token, type, subject, changes, request_id)
+       SELECT id, @at, @kind, @user_id, @token, @type, @subject, @changes, @request_id
+       FROM worlds WHERE id = @world_id`,
+    );
+    this.#insertCaller = db.prepare<Caller>(
+      `INSERT INTO api_callers (world_id, token, token_id, at)
+       SELECT id, @token, @token_id, @at FROM worlds WHERE id = @world_id
+       ON CONFLICT DO UPDATE SET at = excluded.at`,
+    );
     this.#blank = db.prepare<[string]>(
       `UPDATE log SET data = ${blankOf("data")} WHERE world_id = ? AND typeof(data) = 'text'`,
     );
   }
 
+  #newDraft(): Draft {
+    return new Draft(this.#headOf, undefined, this.#options.audits);
+  }
+
   /** Begins with a transaction. */
   begin(): void {
-    this.#draft = new Draft(this.#headOf);
+    this.#draft = this.#newDraft();
     this.#erased.clear();
   }
 
@@ -119,6 +139,14 @@ export class WriteLog implements DomainLog {
     this.#draft.put(chatEntry(world, tag, delivery, this.#by));
   }
 
+  /** Notes in the audit that the present author deleted a message of another user. */
+  moderated(world: string, { event }: Delivery, sender: string | null): void {
+    const by = this.#by ?? { kind: "user", user: event.sender ?? undefined };
+    const row = moderatedMessage(event, sender);
+    const stamp = { world, at: event.timestamp, by };
+    this.#draft.note(auditRow(stamp, row, [], by.request));
+  }
+
   /** The number for an event of imported chat. An entry has to follow. See {@link Draft.skip}. */
   skip(world: string): number {
     return this.#draft.skip(world, 1);
@@ -148,6 +176,8 @@ export class WriteLog implements DomainLog {
       const data = this.#erased.has(world_id) ? null : row.data;
       this.#insert.run(world_id, seq, tag, at, type, author, detail, data);
     }
+    for (const row of this.#draft.audit()) this.#insertAudit.run(row);
+    for (const row of this.#draft.callers()) this.#insertCaller.run(row);
     for (const head of this.#draft.heads()) this.#saveHead.run(head);
     return hints;
   }

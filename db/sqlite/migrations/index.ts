@@ -13,6 +13,7 @@ import log from "./0010-log.js";
 import worldInEveryKey from "./0011-world-in-every-key.js";
 import { forSqlite } from "../../shared/migrations/dialects.js";
 import pruned from "../../shared/migrations/pruned.js";
+import webhooksAndAudit from "../../shared/migrations/webhooks-and-audit.js";
 
 /**
  * All migrations, in order. The nth upgrades the database from version n - 1 to
@@ -33,4 +34,5 @@ export const migrations: readonly string[] = [
   forSqlite(pruned),
   forSqlite(program),
   forSqlite(programLinks),
+  forSqlite(webhooksAndAudit),
 ];

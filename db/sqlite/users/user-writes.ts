@@ -235,11 +235,11 @@ export function userWrites(db: Connection, sql: Sql, log: WriteLog) {
         token_id,
       });
       if (id === undefined) throw absent("user");
-      erase.run(id);
       for (const { table, statement, isPersonal } of USER_TRACES) {
         const count = await sql.run(statement, [worldId, id]);
         if (count > 0 && isPersonal) log.erased(table);
       }
+      erase.run(id);
       removeChannels.ofUser(worldId, id);
       log.erasedData(worldId);
       log.append(worldId, { type: "user.erased", user: id });

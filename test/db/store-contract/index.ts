@@ -38,6 +38,7 @@ import { userContract } from "./users.js";
 import { versionContract } from "./versions.js";
 import { voteCopyContract } from "./vote-copies.js";
 import { worldCopyContract } from "./world-copies.js";
+import { webhookContract } from "./webhooks.js";
 import { worldContract } from "./worlds.js";
 
 const parts = [
@@ -63,6 +64,7 @@ const parts = [
   knownUserContract,
   userSearchContract,
   announcementContract,
+  webhookContract,
   chatEventContract,
   chatMemberContract,
   chatSenderContract,

@@ -1,0 +1,136 @@
+import { FoyerError } from "./error.js";
+
+/** Who made a change. */
+export interface ChangeAuthor {
+  kind: "user" | "api" | "command" | "server";
+  user_id?: string | null;
+  token_id?: string | null;
+}
+
+/** An entry of the change feed. */
+export interface Change {
+  seq: number;
+  /** To go on after this change: pass it as `after`. */
+  cursor: string;
+  /** When it happened. */
+  at: string;
+  /** Such as `room.updated`. More types may come. */
+  type: string;
+  /** Null where a change stands for many people, such as votes. */
+  by: ChangeAuthor | null;
+  /** The ids of the subject, and `fields` of an update. */
+  data: Record<string, unknown>;
+}
+
+export interface ChangesOptions {
+  /** A cursor: changes after it. By default changes from now on; `"0"` for all that are kept. */
+  after?: string | undefined;
+  /** Only these types; `room.*` for all types of a kind. */
+  types?: readonly string[] | undefined;
+  /** Ends the iterator. */
+  signal?: AbortSignal | undefined;
+}
+
+/** The first and the longest pause before it connects again, in milliseconds. */
+const FIRST_PAUSE = 250;
+const LONGEST_PAUSE = 15_000;
+
+/** A server sends something every 15 seconds. A silent connection is dead after so many milliseconds. */
+const SILENCE = 45_000;
+
+/** Sends a request to the path of the feed. */
+type Ask = (
+  query: Record<string, string>,
+  headers: Record<string, string>,
+  signal: AbortSignal,
+) => Promise<Response>;
+
+/**
+ * Follows the change feed. After a lost connection or a restart of the server, it goes on
+ * after the last change.
+ * @throws {FoyerError} if the server refuses, such as 403, or 410 for a cursor that is too old.
+ */
+export async function* followChanges(
+  ask: Ask,
+  { after, types, signal }: ChangesOptions,
+): AsyncGenerator<Change, void, undefined> {
+  const query: Record<string, string> = types ? { types: types.join() } : {};
+  let cursor = after;
+  let pause = FIRST_PAUSE;
+  while (!signal?.aborted) {
+    const stop = new AbortController();
+    const end = () => stop.abort();
+    signal?.addEventListener("abort", end, { once: true });
+    try {
+      // Without a cursor, a connection that is lost before the first change would skip some.
+      if (cursor === undefined) {
+        const answer = await ask(query, {}, stop.signal);
+        cursor = ((await answer.json()) as { cursor: string }).cursor;
+      }
+      const answer = await ask(
+        { ...query, after: cursor },
+        { accept: "text/event-stream" },
+        stop.signal,
+      );
+      for await (const change of changesIn(answer, end)) {
+        pause = FIRST_PAUSE;
+        cursor = change.cursor;
+        yield change;
+      }
+    } catch (error) {
+      if (isFinal(error)) throw error;
+    } finally {
+      signal?.removeEventListener("abort", end);
+      stop.abort();
+    }
+    await sleep(pause * (0.5 + Math.random()), signal);
+    pause = Math.min(2 * pause, LONGEST_PAUSE);
+  }
+}
+
+/** Whether it is no use to ask again. */
+const isFinal = (error: unknown): boolean =>
+  error instanceof FoyerError &&
+  error.status < 500 &&
+  error.status !== 429 &&
+  error.status !== 408;
+
+/** The changes in an event stream. @param end ends the connection. */
+async function* changesIn(
+  { body }: Response,
+  end: () => void,
+): AsyncGenerator<Change, void, undefined> {
+  const reader = body!.getReader();
+  const decoder = new TextDecoder();
+  let rest = "";
+  for (;;) {
+    const timer = setTimeout(end, SILENCE);
+    const { done, value } = await reader.read().finally(() => {
+      clearTimeout(timer);
+    });
+    if (done) return;
+    rest += decoder.decode(value, { stream: true });
+    const events = rest.split("\n\n");
+    rest = events.pop()!;
+    for (const event of events) {
+      const data = event
+        .split("\n")
+        .find((line) => line.startsWith("data: "))
+        ?.slice("data: ".length);
+      if (data !== undefined) yield JSON.parse(data) as Change;
+    }
+  }
+}
+
+function sleep(ms: number, signal: AbortSignal | undefined): Promise<void> {
+  if (signal?.aborted) return Promise.resolve();
+  return new Promise((resolve) => {
+    const done = () => {
+      clearTimeout(timer);
+      signal?.removeEventListener("abort", done);
+      resolve();
+    };
+    const timer = setTimeout(done, ms);
+    signal?.addEventListener("abort", done, { once: true });
+  });
+}

@@ -1,0 +1,109 @@
+// Part of db/contract/store.ts: webhooks. `Store` has the rules for every method.
+
+import type { Author } from "./author.js";
+
+/** The most webhooks of a world. */
+export const MAX_WEBHOOKS = 20;
+
+/** How far a webhook has come. Times are in milliseconds since 1970. */
+export interface WebhookState {
+  /** The number of the last entry that was delivered, or is not of its types. */
+  position: number;
+  delivered_at: number | null;
+  failing_since: number | null;
+  last_status: number | null;
+  last_error: string | null;
+  next_try_at: number | null;
+  /** How often the next entry has failed. */
+  attempts: number;
+}
+
+/** The settings of a webhook. */
+export interface WebhookSettings {
+  url: string;
+  /** As in `types` of the feed, in a list. */
+  types: string[];
+  enabled: boolean;
+  description: string;
+}
+
+/** An address that gets the changes of a world. */
+export interface Webhook extends WebhookSettings, WebhookState {
+  id: string;
+  world: string;
+  created_at: number;
+  /** Signs what is sent. Shown once. */
+  secret: string;
+  /** Grows with each change of its settings or of its position by a caller. */
+  revision: number;
+  /** The process that delivers; null for none. */
+  holder: string | null;
+  /** Grows while the holder lives. */
+  beat: number;
+}
+
+/** The fields of a webhook to replace. A `position` also ends a delay. */
+export interface WebhookChanges extends Partial<WebhookSettings> {
+  secret?: string | undefined;
+  position?: number | undefined;
+}
+
+export interface WebhookStore {
+  /** A page of the webhooks of a world, the oldest first. */
+  list(
+    worldId: string,
+    selection: { page: number; pageSize: number },
+  ): Promise<{ count: number; webhooks: Webhook[] }>;
+  get(worldId: string, id: string): Promise<Webhook | undefined>;
+  /** The enabled webhooks of all worlds. */
+  enabled(): Promise<Webhook[]>;
+  /**
+   * Creates a webhook with a new UUID as its id. The first entry for it is the next one.
+   * @throws {StoreError} `absent`, or `quota` on `webhooks`.
+   */
+  create(
+    worldId: string,
+    settings: WebhookSettings,
+    secret: string,
+    by?: Author,
+  ): Promise<Webhook>;
+  /** @throws {StoreError} `absent`. */
+  update(
+    worldId: string,
+    id: string,
+    changes: WebhookChanges,
+    by?: Author,
+  ): Promise<Webhook>;
+  /** @throws {StoreError} `absent`. */
+  delete(worldId: string, id: string, by?: Author): Promise<void>;
+  /**
+   * Makes a process the holder, if holder and beat are still as they were read.
+   * @param holder null to release it.
+   */
+  hold(
+    worldId: string,
+    id: string,
+    holder: string | null,
+    seen: Pick<Webhook, "holder" | "beat">,
+  ): Promise<boolean>;
+  /** Says that a holder lives. */
+  beat(worldId: string, holder: string): Promise<void>;
+  /**
+   * Notes how far the holder has come.
+   * @returns false if another process holds it now, or its settings have changed.
+   */
+  note(
+    worldId: string,
+    id: string,
+    of: Pick<Webhook, "revision"> & { holder: string },
+    state: WebhookState,
+  ): Promise<boolean>;
+  /** Disables a webhook that fails, with its last state; see {@link note}. */
+  disable(
+    worldId: string,
+    id: string,
+    of: Pick<Webhook, "revision"> & { holder: string },
+    state: WebhookState,
+    by?: Author,
+  ): Promise<boolean>;
+}

@@ -1,0 +1,206 @@
+import { setTimeout as sleep } from "node:timers/promises";
+import type { Store } from "../../db/contract/store.js";
+import type { Webhook, WebhookState } from "../../db/contract/webhooks.js";
+import { typeFilter } from "../../schemas/plain/feed.js";
+import type { FeedItem } from "../feed/items.js";
+import type { Outbound } from "../outbound/outbound.js";
+import { delayAfter, GIVES_UP } from "./message.js";
+import type { Pace } from "./pace.js";
+import { PATIENCE, send } from "./sending.js";
+import type { Source } from "./source.js";
+
+/** How often the position is stored while entries are delivered, in milliseconds. */
+const SAVE = 500;
+
+/** The same if none was of its types. */
+const SAVE_OTHERS = 60_000;
+
+/** For how long a holder may deliver after its last beat, in milliseconds; see `index.ts`. */
+export const HOLD = 20_000;
+
+/** What a delivery works with. */
+export interface DeliveryParts {
+  readonly store: Store;
+  readonly outbound: Outbound;
+  readonly source: Source;
+  readonly pace: Pace;
+  /** The name of this process. */
+  readonly holder: string;
+  /** When the last beat was stored, by `performance.now()`. */
+  readonly beatAt: () => number;
+  readonly onFault: (error: unknown, world: string) => void;
+}
+
+/** Delivers to one webhook, one entry at a time, while this process holds it. */
+export class Delivery {
+  readonly #parts: DeliveryParts;
+  readonly #stop = new AbortController();
+  #hook: Webhook;
+  #state: WebhookState;
+  /** Ends the present wait. */
+  #wake = () => {};
+  #isAwake = false;
+  /** The settings may have changed. */
+  #isOld = false;
+  #savedAt = 0;
+  readonly ended: Promise<void>;
+
+  constructor(parts: DeliveryParts, hook: Webhook) {
+    this.#parts = parts;
+    this.#hook = hook;
+    this.#state = hook;
+    this.ended = this.#run();
+  }
+
+  get world(): string {
+    return this.#hook.world;
+  }
+
+  /** There may be new entries. */
+  wake(): void {
+    this.#isAwake = true;
+    this.#wake();
+  }
+
+  /** The settings may have changed. */
+  look(): void {
+    this.#isOld = true;
+    this.wake();
+  }
+
+  /** Ends after the present try. */
+  stop(): void {
+    this.#stop.abort();
+    this.#wake();
+  }
+
+  get #isOver(): boolean {
+    return this.#stop.signal.aborted;
+  }
+
+  async #run(): Promise<void> {
+    let pause = 100;
+    while (!this.#isOver) {
+      try {
+        await this.#step();
+        pause = 100;
+      } catch (error) {
+        this.#parts.onFault(error, this.world);
+        await this.#wait(pause);
+        pause = Math.min(2 * pause, 5000);
+      }
+    }
+    await this.#save().catch(() => {});
+  }
+
+  /** Delivers a page, or waits. */
+  async #step(): Promise<void> {
+    if (this.#isOld) await this.#reload();
+    if (this.#isOver) return;
+    const rest = (this.#state.next_try_at ?? 0) - Date.now();
+    if (rest > 0) return this.#wait(Math.min(rest, 60_000), true);
+    this.#isAwake = false;
+    const { source } = this.#parts;
+    const page = await source.read(this.#state.position);
+    const { items, cursor, more } = page;
+    const filter = typeFilter(this.#hook.types);
+    const own = items.filter(({ type }) => filter.has(type));
+    for (const item of own) {
+      await this.#parts.pace.turn();
+      // It is read again.
+      if (this.#isOver || this.#isOld || page.isStale()) return;
+      if (!(await this.#deliver(item))) return;
+    }
+    if (cursor > this.#state.position) {
+      this.#state = { ...this.#state, position: cursor };
+    }
+    if (more || this.#isOld) return;
+    const unsaved = Date.now() - this.#savedAt;
+    if (own.length > 0 || unsaved > SAVE_OTHERS) await this.#save();
+    if (!this.#isAwake) await this.#wait(60_000);
+  }
+
+  /** @returns whether the next entry is due. */
+  async #deliver({ seq, type, at, json }: FeedItem): Promise<boolean> {
+    // Another process could take it over during the try.
+    while (performance.now() - this.#parts.beatAt() > HOLD - PATIENCE - 1000) {
+      if (this.#isOver) return false;
+      await this.#wait(200);
+    }
+    const { world, id } = this.#hook;
+    const message = { id: `${world}.${seq}.${id}`, type, at, data: json };
+    const { status, error } = await send(
+      ...([this.#parts.outbound, this.#hook, message] as const),
+    );
+    const now = Date.now();
+    if (error === null) {
+      const wasFailing = this.#state.failing_since !== null;
+      this.#state = {
+        ...{ position: seq, delivered_at: now, failing_since: null },
+        ...{ last_status: status, last_error: null, next_try_at: null },
+        attempts: 0,
+      };
+      if (wasFailing || now - this.#savedAt > SAVE) await this.#save();
+      return true;
+    }
+    const attempts = this.#state.attempts + 1;
+    const since = this.#state.failing_since ?? now;
+    const isOver = status === 410 || now - since >= GIVES_UP;
+    this.#state = {
+      ...{ ...this.#state, failing_since: since, attempts },
+      ...{ last_status: status, last_error: error },
+      next_try_at: isOver ? null : Math.round(now + delayAfter(attempts)),
+    };
+    if (isOver) await this.#disable();
+    else await this.#save();
+    return false;
+  }
+
+  async #disable(): Promise<void> {
+    const { store, holder } = this.#parts;
+    const { world, id, revision } = this.#hook;
+    const of = { revision, holder };
+    const done = await store.webhooks.disable(world, id, of, this.#state, {
+      kind: "server",
+    });
+    if (done) this.stop();
+    else this.#isOld = true;
+  }
+
+  async #save(): Promise<void> {
+    const { store, holder } = this.#parts;
+    const { world, id, revision } = this.#hook;
+    this.#savedAt = Date.now();
+    const of = { revision, holder };
+    if (!(await store.webhooks.note(world, id, of, this.#state))) {
+      this.#isOld = true;
+    }
+  }
+
+  /** Reads the webhook again, and ends if it is no longer held. */
+  async #reload(): Promise<void> {
+    this.#isOld = false;
+    const { store, holder } = this.#parts;
+    const found = await store.webhooks.get(this.#hook.world, this.#hook.id);
+    if (found?.holder !== holder || !found.enabled) {
+      this.stop();
+      return;
+    }
+    // What this process knows is later, unless a caller has changed something.
+    if (found.revision !== this.#hook.revision) this.#state = found;
+    this.#hook = found;
+  }
+
+  /** @param isDelay whether new entries do not end it. */
+  async #wait(ms: number, isDelay = false): Promise<void> {
+    const done = new AbortController();
+    this.#wake = () => {
+      if (!isDelay || this.#isOld || this.#isOver) done.abort();
+    };
+    if (this.#isOver) return;
+    await sleep(ms, undefined, { signal: done.signal, ref: false }).catch(
+      () => {},
+    );
+    this.#wake = () => {};
+  }
+}

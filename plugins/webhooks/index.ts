@@ -1,0 +1,214 @@
+import fp from "fastify-plugin";
+import type { Webhook } from "../../db/contract/webhooks.js";
+import { Delivery, HOLD } from "./delivery.js";
+import { Pace } from "./pace.js";
+import { Source } from "./source.js";
+
+declare module "fastify" {
+  interface FastifyInstance {
+    /** Looks for new webhooks at once. */
+    lookForWebhooks(): void;
+  }
+}
+
+/** How often a process looks for webhooks without a holder, in milliseconds. */
+const LOOK = 2000;
+
+/** How often a holder says that it lives, in milliseconds. */
+const BEAT = 3000;
+
+/**
+ * How long a holder may be silent before others take over, in milliseconds. It is longer than
+ * a holder delivers without a beat, so that two never deliver at once.
+ */
+const SILENCE = HOLD + 3000;
+
+/** Events after which a webhook, or its log, may be another one. */
+const STATES = new Set<string>(["world.deleted", "world.reset"]);
+
+/** The life of a holder, as this process sees it. */
+interface Seen {
+  readonly key: string;
+  /** Since when it is unchanged, by `performance.now()`. */
+  readonly since: number;
+}
+
+/**
+ * Delivers changes to webhooks. Of all processes that share a database, one holds each webhook, and
+ * delivers to it. It stores a beat every three seconds; another process takes over when it has
+ * seen no beat for 23 seconds. So clocks of machines are never compared.
+ */
+export default fp(
+  async (app) => {
+    const { store, events, outbound } = app;
+    const holder = events.process;
+    const held = new Map<string, Delivery>();
+    const sources = new Map<string, Source>();
+    const pace = new Pace();
+    const endings = new Set<Promise<void>>();
+    const seen = new Map<string, Seen>();
+    /** When the last beat in each world was stored, by `performance.now()`. */
+    const beats = new Map<string, number>();
+    let stopped = false;
+
+    const unsubscribe = events.subscribe((event) => {
+      if (!("world" in event) || event.world === undefined) return;
+      const source = sources.get(event.world);
+      if (!source) return;
+      if (event.type === "noted" || STATES.has(event.type)) {
+        for (const delivery of of(event.world)) delivery.look();
+      }
+      if ("seq" in event) source.take(event);
+    });
+
+    const of = (world: string): Delivery[] =>
+      [...held.values()].filter((delivery) => delivery.world === world);
+
+    function sourceOf(world: string): Source {
+      let source = sources.get(world);
+      if (!source) {
+        source = new Source(store, world, () => {
+          for (const delivery of of(world)) delivery.wake();
+        });
+        sources.set(world, source);
+      }
+      return source;
+    }
+
+    /** Forgets a world without a webhook here. */
+    function leave(world: string): void {
+      events.unfollow(world);
+      if (of(world).length > 0) return;
+      sources.get(world)?.close();
+      sources.delete(world);
+    }
+
+    async function look(): Promise<void> {
+      const hooks = await store.webhooks.enabled();
+      const now = performance.now();
+      for (const hook of hooks) {
+        if (stopped || held.has(hook.id)) continue;
+        if (isFree(hook, now)) await hold(hook);
+      }
+      const ids = new Set(hooks.map(({ id }) => id));
+      for (const id of seen.keys()) if (!ids.has(id)) seen.delete(id);
+      for (const [id, delivery] of held) if (!ids.has(id)) delivery.look();
+    }
+
+    function isFree({ id, holder, beat }: Webhook, now: number): boolean {
+      if (holder === null) return true;
+      const key = `${holder} ${beat}`;
+      const before = seen.get(id);
+      if (before?.key !== key) {
+        seen.set(id, { key, since: now });
+        return false;
+      }
+      return now - before.since > SILENCE;
+    }
+
+    async function hold(hook: Webhook): Promise<void> {
+      const { world, id } = hook;
+      const began = performance.now();
+      if (!(await store.webhooks.hold(world, id, holder, hook))) return;
+      seen.delete(id);
+      beats.set(world, began);
+      const source = sourceOf(world);
+      await events.follow(world);
+      const found = await store.webhooks.get(world, id);
+      if (!found || stopped) {
+        leave(world);
+        return release(world, id);
+      }
+      const delivery = new Delivery(
+        {
+          ...{ store, outbound, holder, source, pace },
+          beatAt: () => beats.get(world) ?? -Infinity,
+          onFault: (error) =>
+            app.log.warn({ err: error, world }, "a webhook has to wait"),
+        },
+        found,
+      );
+      held.set(id, delivery);
+      const ending = delivery.ended
+        .then(() => {
+          held.delete(id);
+          leave(world);
+          return release(world, id);
+        })
+        .finally(() => endings.delete(ending));
+      endings.add(ending);
+    }
+
+    /** Lets another process hold a webhook at once. */
+    async function release(world: string, id: string): Promise<void> {
+      try {
+        const found = await store.webhooks.get(world, id);
+        if (found?.holder !== holder) return;
+        await store.webhooks.hold(world, id, null, found);
+      } catch {
+        // It is free after a while.
+      }
+    }
+
+    async function beat(): Promise<void> {
+      const worlds = new Set([...held.values()].map(({ world }) => world));
+      for (const world of worlds) {
+        const began = performance.now();
+        await store.webhooks.beat(world, holder);
+        beats.set(world, began);
+      }
+      for (const world of beats.keys()) {
+        if (!worlds.has(world)) beats.delete(world);
+      }
+    }
+
+    /** Runs something again and again. Its errors wait for the next time. */
+    function every(ms: number, work: () => Promise<void>) {
+      let timer: NodeJS.Timeout | undefined;
+      let running: Promise<void> | undefined;
+      let isAsked = false;
+      const run = (): void => {
+        clearTimeout(timer);
+        isAsked = running !== undefined;
+        if (isAsked || stopped) return;
+        running = work()
+          .catch((error: unknown) => {
+            if (!stopped) app.log.warn({ err: error }, "webhooks have to wait");
+          })
+          .then(() => {
+            running = undefined;
+            if (!stopped) timer = setTimeout(run, isAsked ? 0 : ms).unref();
+          });
+      };
+      return {
+        run,
+        async end() {
+          clearTimeout(timer);
+          await running;
+          clearTimeout(timer);
+        },
+      };
+    }
+
+    const looking = every(LOOK, look);
+    const beating = every(BEAT, beat);
+    app.decorate("lookForWebhooks", looking.run);
+    app.addHook("onReady", async () => {
+      looking.run();
+      beating.run();
+    });
+
+    app.addHook("onClose", async () => {
+      stopped = true;
+      unsubscribe();
+      await Promise.all([looking.end(), beating.end()]);
+      for (const delivery of held.values()) delivery.stop();
+      // A receiver may be slow, and the next process sends this entry again.
+      const patience = new Promise((resolve) => {
+        setTimeout(resolve, 1000).unref();
+      });
+      await Promise.race([Promise.all(endings), patience]);
+    });
+  },
+  { name: "webhooks", dependencies: ["engines", "outbound"] },
+);

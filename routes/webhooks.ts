@@ -1,0 +1,257 @@
+import { randomUUID } from "node:crypto";
+import { Type } from "@sinclair/typebox";
+import type { FastifyPluginAsync, FastifyRequest } from "fastify";
+import { StoreError } from "../db/contract/store.js";
+import type { Webhook as StoredWebhook } from "../db/contract/webhooks.js";
+import { authorOf } from "../plugins/auth/author.js";
+import { positionOf } from "../plugins/feed/page.js";
+import { cursorRefusal } from "../plugins/feed/refusals.js";
+import { forbidden } from "../plugins/http/errors.js";
+import { newSecret } from "../plugins/webhooks/message.js";
+import { send } from "../plugins/webhooks/sending.js";
+import { PageQuery } from "../schemas/pages.js";
+import { InvalidData } from "../schemas/validate.js";
+import { ref } from "../schemas/values.js";
+import {
+  Webhook,
+  WebhookChanges,
+  WebhookDraft,
+  webhookId,
+  WebhookList,
+  WebhookPosition,
+  WebhookTest,
+} from "../schemas/webhooks.js";
+import { WorldParams } from "../schemas/worlds.js";
+import { endpoint } from "./endpoint.js";
+import { pageLinks } from "./pages.js";
+
+const WEBHOOKS = "/api/v1/worlds/:world_id/webhooks/";
+const WEBHOOK = `${WEBHOOKS}:webhook_id/`;
+
+const Params = Type.Object({
+  ...WorldParams.properties,
+  webhook_id: webhookId,
+});
+
+/** The webhooks of a world. */
+const routes: FastifyPluginAsync = async (app) => {
+  const config = { requires: ["world.feed", "world.update"] } as const;
+  app.get(WEBHOOKS, { config, ...listWebhooks });
+  app.post(WEBHOOKS, { config, ...createWebhook });
+  app.get(WEBHOOK, { config, ...getWebhook });
+  app.patch(WEBHOOK, { config, ...updateWebhook });
+  app.delete(WEBHOOK, { config, ...deleteWebhook });
+  app.post(`${WEBHOOK}test`, { config, ...testWebhook });
+  app.post(`${WEBHOOK}redeliver`, { config, ...redeliver });
+};
+
+const time = (ms: number | null) =>
+  ms === null ? null : new Date(ms).toISOString();
+
+/** A webhook as callers get it, without its secret. */
+const shown = (hook: StoredWebhook): Webhook => ({
+  ...{ id: hook.id, url: hook.url, types: hook.types },
+  ...{ enabled: hook.enabled, description: hook.description },
+  created_at: time(hook.created_at)!,
+  state: {
+    cursor: String(hook.position),
+    delivered_at: time(hook.delivered_at),
+    failing_since: time(hook.failing_since),
+    ...{ last_status: hook.last_status, last_error: hook.last_error },
+    next_try_at: time(hook.next_try_at),
+  },
+});
+
+/** The webhook of the path. @throws {Refusal} 403, as for all that is missing. */
+async function webhookOf(
+  request: FastifyRequest<{ Params: { world_id: string; webhook_id: string } }>,
+): Promise<StoredWebhook> {
+  const { world_id, webhook_id } = request.params;
+  const found = await request.server.store.webhooks.get(world_id, webhook_id);
+  if (!found) throw forbidden();
+  return found;
+}
+
+/** @throws {InvalidData} if no request may go there. */
+async function expectPublic(
+  { server }: FastifyRequest,
+  url: string | undefined,
+): Promise<void> {
+  const fault =
+    url === undefined ? undefined : await server.outbound.faultOf(url);
+  if (fault !== undefined) throw new InvalidData({ url: [fault] });
+}
+
+const listWebhooks = endpoint(
+  {
+    operationId: "listWebhooks",
+    summary: "List the webhooks of a world",
+    tags: ["webhooks"],
+    params: WorldParams,
+    querystring: PageQuery,
+    response: { 200: ref(WebhookList) },
+  },
+  async (request) => {
+    const { page = 1, page_size: pageSize = 50 } = request.query;
+    const { webhooks } = request.server.store;
+    const { world_id } = request.params;
+    const found = await webhooks.list(world_id, { page, pageSize });
+    const { count } = found;
+    return {
+      count,
+      ...pageLinks(request, { page, pageSize, count }),
+      results: found.webhooks.map(shown),
+    };
+  },
+);
+
+const createWebhook = endpoint(
+  {
+    operationId: "createWebhook",
+    summary: "Make a webhook",
+    description:
+      "The first entry that it gets is the next one. The answer has its secret, which is shown only here.",
+    tags: ["webhooks"],
+    params: WorldParams,
+    body: ref(WebhookDraft),
+    response: { 201: ref(Webhook) },
+  },
+  async (request, reply) => {
+    const { server, params, body, base } = request;
+    const { url, types = ["*"], enabled = true, description = "" } = body;
+    await expectPublic(request, url);
+    const secret = newSecret();
+    const settings = { url, types, enabled, description };
+    try {
+      const made = await server.store.webhooks.create(
+        ...([params.world_id, settings, secret, authorOf(request)] as const),
+      );
+      server.lookForWebhooks();
+      const path = WEBHOOK.replace(":world_id", params.world_id);
+      reply.header("location", base + path.replace(":webhook_id", made.id));
+      return await reply.code(201).send({ ...shown(made), secret });
+    } catch (error) {
+      if (error instanceof StoreError && error.problem === "quota") {
+        throw new InvalidData({ non_field_errors: [error.message] });
+      }
+      throw error;
+    }
+  },
+);
+
+const getWebhook = endpoint(
+  {
+    operationId: "getWebhook",
+    summary: "Get a webhook",
+    tags: ["webhooks"],
+    params: Params,
+    response: { 200: ref(Webhook) },
+  },
+  async (request) => shown(await webhookOf(request)),
+);
+
+const updateWebhook = endpoint(
+  {
+    operationId: "updateWebhook",
+    summary: "Replace fields of a webhook",
+    tags: ["webhooks"],
+    params: Params,
+    body: ref(WebhookChanges),
+    response: { 200: ref(Webhook) },
+  },
+  async (request) => {
+    const { server, params, body } = request;
+    const { world_id } = params;
+    const { store } = server;
+    const before = await webhookOf(request);
+    await expectPublic(request, body.url);
+    const { secret: asked, ...changes } = body;
+    const secret = asked === null ? newSecret() : undefined;
+    const begins = changes.enabled === true;
+    const floor = begins ? await store.log.floor(world_id) : 0;
+    const isLost = before.position < floor;
+    const [head] = isLost ? await store.log.heads([world_id]) : [];
+    const after = await store.webhooks.update(
+      world_id,
+      before.id,
+      {
+        ...changes,
+        secret,
+        // Named, so that it ends a delay.
+        ...(begins && { position: head?.seq ?? before.position }),
+      },
+      authorOf(request),
+    );
+    server.lookForWebhooks();
+    return {
+      ...shown(after),
+      ...(secret !== undefined && { secret }),
+      ...(begins && {
+        resumed: isLost ? ("now" as const) : ("cursor" as const),
+      }),
+    };
+  },
+);
+
+const deleteWebhook = endpoint(
+  {
+    operationId: "deleteWebhook",
+    summary: "Delete a webhook",
+    tags: ["webhooks"],
+    params: Params,
+    response: { 204: Type.Null({ description: "It is deleted." }) },
+  },
+  async (request, reply) => {
+    const { world_id, webhook_id } = request.params;
+    const { webhooks } = request.server.store;
+    await webhooks.delete(world_id, webhook_id, authorOf(request));
+    return reply.code(204).send(null);
+  },
+);
+
+const testWebhook = endpoint(
+  {
+    operationId: "testWebhook",
+    summary: "Send a test to a webhook now",
+    description: "Also if it is disabled. A body, if there is one, is ignored.",
+    tags: ["webhooks"],
+    params: Params,
+    response: { 200: ref(WebhookTest) },
+  },
+  async (request) => {
+    const hook = await webhookOf(request);
+    const began = performance.now();
+    const { status, error } = await send(request.server.outbound, hook, {
+      id: `${hook.world}.test-${randomUUID()}.${hook.id}`,
+      ...{ type: "webhook.test", at: Date.now() },
+      data: JSON.stringify({ webhook_id: hook.id }),
+    });
+    const duration_ms = Math.round(performance.now() - began);
+    return { status, duration_ms, error };
+  },
+);
+
+const redeliver = endpoint(
+  {
+    operationId: "redeliverWebhook",
+    summary: "Send changes again from a cursor",
+    tags: ["webhooks"],
+    params: Params,
+    body: ref(WebhookPosition),
+    response: { 200: ref(Webhook) },
+  },
+  async (request) => {
+    const { server, params, body } = request;
+    const { id } = await webhookOf(request);
+    const { world_id } = params;
+    const position = await positionOf(server.store, world_id, body.after);
+    if (typeof position === "string") throw cursorRefusal(position, "after");
+    const changed = await server.store.webhooks.update(
+      ...([world_id, id, { position }, authorOf(request)] as const),
+    );
+    server.lookForWebhooks();
+    return shown(changed);
+  },
+);
+
+export default routes;

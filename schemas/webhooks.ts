@@ -1,0 +1,129 @@
+import { type Static, Type } from "@sinclair/typebox";
+import { PageOf } from "./pages.js";
+import { List, Text } from "./values.js";
+
+const numberOrNull = (description: string) =>
+  Type.Unsafe<number | null>({ type: ["integer", "null"], description });
+
+const timeOrNull = (description: string) =>
+  Type.Unsafe<string | null>({
+    ...{ type: ["string", "null"], format: "date-time", description },
+  });
+
+const settings = {
+  url: Text({
+    minLength: 1,
+    maxLength: 2000,
+    description: "Where the changes go: https, at a public address.",
+  }),
+  types: List(Text({ minLength: 1, maxLength: 100 }), 100, {
+    minItems: 1,
+    description:
+      'Types of the change feed, also as room.*; ["*"] for everything.',
+  }),
+  enabled: Type.Boolean({ description: "Whether changes are sent." }),
+  description: Text({ maxLength: 1000 }),
+};
+
+export const WebhookDraft = Type.Object(
+  {
+    url: settings.url,
+    types: Type.Optional(settings.types),
+    enabled: Type.Optional(settings.enabled),
+    description: Type.Optional(settings.description),
+  },
+  {
+    $id: "WebhookDraft",
+    description: "A new webhook.",
+    additionalProperties: false,
+    examples: [{ url: "https://example.org/foyer", types: ["room.*"] }],
+  },
+);
+
+export const WebhookChanges = Type.Partial(
+  Type.Object({
+    ...settings,
+    secret: Type.Null({
+      description: "Null makes a new one, which the answer shows.",
+    }),
+  }),
+  {
+    $id: "WebhookChanges",
+    description: "The fields of a webhook to replace.",
+    additionalProperties: false,
+    examples: [{ enabled: false }],
+  },
+);
+
+const WebhookState = Type.Object({
+  cursor: Type.String({ description: "Of the last entry that is done." }),
+  delivered_at: timeOrNull("When the receiver took an entry last."),
+  failing_since: timeOrNull("Since when it takes none."),
+  last_status: numberOrNull("The status of its last answer."),
+  last_error: Type.Unsafe<string | null>({
+    type: ["string", "null"],
+    description: "Why the last try failed, in a word.",
+  }),
+  next_try_at: timeOrNull("When the next entry is sent again."),
+});
+
+export const Webhook = Type.Object(
+  {
+    id: Type.String({ format: "uuid" }),
+    ...settings,
+    created_at: Type.String({ format: "date-time" }),
+    state: WebhookState,
+    secret: Type.Optional(
+      Type.String({
+        description: "Signs what is sent. Only the answer that made it has it.",
+      }),
+    ),
+    resumed: Type.Optional(
+      Type.Unsafe<"cursor" | "now">({
+        type: "string",
+        enum: ["cursor", "now"],
+        description:
+          "After enabling: whether it goes on from its cursor, or from now, as older entries are gone.",
+      }),
+    ),
+  },
+  { $id: "Webhook", description: "An address that gets each change." },
+);
+export type Webhook = Static<typeof Webhook>;
+
+export const WebhookList = PageOf(Webhook, {
+  $id: "WebhookList",
+  description: "A page of the webhooks of a world, the oldest first.",
+  example: {
+    id: "7c9e6679-7425-40de-944b-e07fc1f90ae7",
+    ...{ url: "https://example.org/foyer", types: ["room.*"], enabled: true },
+    ...{ description: "", created_at: "2027-03-01T09:00:00.000Z" },
+    state: {
+      ...{ cursor: "812", delivered_at: "2027-03-01T09:00:00.000Z" },
+      ...{ failing_since: null, last_status: 204, last_error: null },
+      next_try_at: null,
+    },
+  },
+});
+
+export const WebhookTest = Type.Object(
+  {
+    status: numberOrNull("The status of the answer; null without one."),
+    duration_ms: Type.Integer(),
+    error: Type.Unsafe<string | null>({ type: ["string", "null"] }),
+  },
+  { $id: "WebhookTest", description: "How a try ended." },
+);
+
+export const WebhookPosition = Type.Object(
+  { after: Text({ description: "A cursor of the change feed." }) },
+  {
+    $id: "WebhookPosition",
+    description: "From where it sends again.",
+    additionalProperties: false,
+    examples: [{ after: "812" }],
+  },
+);
+
+/** The parameters of the path of a webhook. */
+export const webhookId = Text({ description: "The id of the webhook." });

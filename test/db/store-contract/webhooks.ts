@@ -1,0 +1,137 @@
+import type { Author } from "../../../db/contract/author.js";
+import { worldOf } from "../../helper.js";
+import { Expecting, me } from "./logged.js";
+import { ABSENT, type Contract, fails } from "./setup.js";
+
+const settings = {
+  ...{ url: "https://example.org/hook?key=x", types: ["*"] },
+  ...{ enabled: true, description: "" },
+};
+
+const first = { page: 1, pageSize: 100 };
+
+/** What every store keeps to about webhooks and the audit. */
+export async function webhookContract(contract: Contract): Promise<void> {
+  await contract("one process holds a webhook", async (t, store, open) => {
+    const { webhooks } = store;
+    const other = (await open()).webhooks;
+    const hook = await webhooks.create("demo", settings, "whsec_x");
+    const { id, position } = hook;
+    t.equal(position, (await store.log.heads(["demo"]))[0]!.seq);
+    t.match(await other.enabled(), [{ id, world: "demo", secret: "whsec_x" }]);
+    t.ok(await webhooks.hold("demo", id, "one", hook));
+    t.notOk(await other.hold("demo", id, "two", hook), "it has one");
+    const held = (await other.get("demo", id))!;
+    await webhooks.beat("demo", "one");
+    t.notOk(await other.hold("demo", id, "two", held), "that lives");
+    const state = { ...held, position: 7, last_status: 204 };
+    const one = { holder: "one", revision: held.revision };
+    t.ok(await webhooks.note("demo", id, one, state));
+    t.match(await other.get("demo", id), { position: 7, last_status: 204 });
+    await other.update("demo", id, { position: 3 });
+    t.notOk(await webhooks.note("demo", id, one, state), "it was changed");
+    t.match(await webhooks.get("demo", id), { position: 3 });
+    const silent = (await other.get("demo", id))!;
+    t.ok(await other.hold("demo", id, "two", silent));
+    const late = { holder: "one", revision: silent.revision };
+    t.notOk(await webhooks.note("demo", id, late, state), "it has another");
+    const two = { ...late, holder: "two" };
+    t.ok(await other.disable("demo", id, two, state));
+    t.strictSame(await webhooks.enabled(), []);
+    await webhooks.delete("demo", id);
+    t.equal(await other.get("demo", id), undefined);
+    await fails(t, webhooks.update("demo", ABSENT, {}), "absent");
+    await fails(t, webhooks.delete("demo", ABSENT), "absent");
+    await fails(t, webhooks.create("none", settings, ""), "absent");
+    for (let i = 0; i < 20; i++) await webhooks.create("demo", settings, "");
+    await fails(t, webhooks.create("demo", settings, ""), "quota");
+    t.match(await webhooks.list("demo", { page: 3, pageSize: 9 }), {
+      ...{ count: 20, webhooks: { length: 2 } },
+    });
+  });
+
+  await contract("what webhooks and acts append", async (t, _, open) => {
+    const { store, expecting } = await Expecting.open(t, open);
+    const { webhooks, audit } = store;
+    const noted = (act: string, webhook_id: string) =>
+      [{ type: "noted", act, subject: { webhook_id } }] as const;
+    const hook = await expecting.write(
+      "a webhook is made",
+      () => webhooks.create("demo", settings, "whsec_x", me),
+      ({ id }) => noted("webhook.created", id),
+    );
+    const { id } = hook;
+    await expecting.write(
+      "it is changed",
+      () => webhooks.update("demo", id, { secret: "whsec_y" }, me),
+      noted("webhook.updated", id),
+    );
+    await expecting.write(
+      "it is held",
+      () => webhooks.hold("demo", id, "one", hook),
+      [],
+    );
+    await expecting.write("it lives", () => webhooks.beat("demo", "one"), []);
+    const of = { holder: "one", revision: 2 };
+    await expecting.write(
+      "it has come far",
+      () => webhooks.note("demo", id, of, hook),
+      [],
+    );
+    await expecting.write(
+      "it is disabled",
+      () => webhooks.disable("demo", id, of, hook, me),
+      noted("webhook.updated", id),
+    );
+    await expecting.write(
+      "it is deleted",
+      () => webhooks.delete("demo", id, me),
+      noted("webhook.deleted", id),
+    );
+    await expecting.write(
+      "an act",
+      () => audit.record("demo", { type: "a", subject: { b: "c" } }, me),
+      [{ type: "noted", act: "a", subject: { b: "c" } }],
+    );
+    await expecting.write("a purge", () => audit.prune("demo", 1, 1), []);
+    await fails(t, audit.record("none", { type: "a", subject: {} }), "absent");
+    const { entries } = await audit.list("demo", first);
+    t.match(
+      entries.map(({ type }) => type),
+      ["a", "webhook.deleted", "webhook.updated", "webhook.updated"],
+    );
+    t.notMatch(JSON.stringify(entries), /whsec|key=/, "no secrets");
+  });
+
+  await contract("the audit forgets what is erased", async (t, store, open) => {
+    const { audit, rooms, users, questions } = store;
+    await store.worlds.create(worldOf("other"));
+    const by: Author = { kind: "api", token: "t", uid: "eve", request: "r" };
+    const { id: room } = (await rooms.create("demo", { name: "a" }, by)).value;
+    const visitor = { tokenId: "eve", traits: new Set<string>() };
+    const { id: sender } = await users.enter("demo", visitor);
+    const draft = { content: "my secret", sender, state: "visible" } as const;
+    const { id } = await questions.create("demo", room, draft);
+    const changes = { content: "our secret" };
+    await questions.update("demo", room, id, changes, sender, by);
+    const { count, entries } = await audit.list("demo", first);
+    t.equal(count, 2);
+    t.match(entries, [
+      {
+        ...{ type: "question.updated", by: { token: "t" }, request_id: "r" },
+        changes: [{ field: "content", before: null, after: null }],
+      },
+      { type: "room.created", by: { kind: "api", token: "t" } },
+    ]);
+    t.match(await audit.callers("demo", ["t"]), new Map([["t", "eve"]]));
+    await users.erase("demo", { user_id: sender });
+    t.strictSame(await (await open()).audit.callers("demo", ["t"]), new Map());
+    const all = await audit.list("demo", first);
+    t.equal(all.count, 3, "what was done stays");
+    t.notMatch(JSON.stringify(all.entries), /eve|secret/);
+    t.strictSame((await audit.list("other", first)).entries, []);
+    const last = all.entries[0]!.at;
+    t.notOk(await audit.prune("demo", last + 1, last + 1));
+    t.equal((await audit.list("demo", first)).count, 0);
+  });
+}

@@ -1,0 +1,184 @@
+import { Webhook } from "standardwebhooks";
+import t from "tap";
+import { delayAfter } from "../../plugins/webhooks/message.js";
+import { until } from "../helper.js";
+import { receiver, sending } from "./receivers.js";
+
+void t.test("a webhook gets each change, in order and signed", async (t) => {
+  const live = await sending(t);
+  const { got, url } = await receiver(t, 204, 302, 204);
+  const made = await live.rest("POST", "demo/webhooks/", { url });
+  t.match(made, {
+    ...{ status: 201, body: { url, types: ["*"], enabled: true } },
+  });
+  const { id, secret } = made.body as { id: string; secret: string };
+  t.match(secret, /^whsec_/);
+  const at = `demo/webhooks/${id}/`;
+  const shown = await live.rest("GET", at);
+  t.notOk("secret" in (shown.body as object));
+  const state = async () => (await live.rest("GET", at)).body.state;
+
+  const make = (name: string) => live.rest("POST", "demo/rooms/", { name });
+  await make("first");
+  await until(() => got.length === 1);
+  await make("second");
+  await until(() => got.length === 2);
+  await until(async () => (await state()).failing_since !== null);
+  t.match(await state(), { last_status: 302, last_error: "status_302" });
+  t.equal((await live.rest("PATCH", at, { enabled: true })).status, 200);
+  await until(() => got.length === 3);
+  const ids = got.map(({ headers }) => headers["webhook-id"]);
+  t.equal(ids[1], ids[2], "the same for every try");
+  t.match(got[0]!.body, {
+    type: "room.created",
+    data: { type: "room.created" },
+  });
+  const verifier = new Webhook(secret);
+  for (const { headers, text } of got) {
+    t.ok(verifier.verify(text, headers as Record<string, string>));
+  }
+  await until(async () => (await state()).failing_since === null);
+
+  const rotated = await live.rest("PATCH", at, { secret: null });
+  const other = rotated.body.secret as string;
+  t.match(other, /^whsec_/);
+  t.not(other, secret);
+  const test = await live.rest("POST", `${at}test`);
+  t.match(test, { status: 200, body: { status: 204, error: null } });
+  const last = got.at(-1)!;
+  t.match(last.body, { type: "webhook.test" });
+  new Webhook(other).verify(last.text, last.headers as Record<string, string>);
+  t.throws(() =>
+    verifier.verify(last.text, last.headers as Record<string, string>),
+  );
+  const before = got.length;
+  await live.rest("POST", `${at}redeliver`, { after: "0" });
+  await until(() => got.length >= before + 2);
+  t.equal((await live.rest("DELETE", at)).status, 204);
+  t.equal((await live.rest("GET", at)).status, 403);
+});
+
+void t.test("410 disables, and a world has at most 20", async (t) => {
+  const live = await sending(t);
+  const { got, url } = await receiver(t, 410);
+  const make = (types: string[]) =>
+    live.rest("POST", "demo/webhooks/", { url, types });
+  const { body } = await make(["room.*"]);
+  const id = body.id as string;
+  for (let i = 1; i < 20; i++) {
+    t.equal((await make(["file.added"])).status, 201);
+  }
+  t.match(await make(["*"]), {
+    ...{ status: 400, body: { non_field_errors: [/20/] } },
+  });
+  await live.rest("PATCH", "demo/", { title: "Not of its types" });
+  await live.rest("POST", "demo/rooms/", { name: "a" });
+  await until(async () => {
+    const hook = await live.rest("GET", `demo/webhooks/${id}/`);
+    return !hook.body.enabled;
+  });
+  t.match(
+    got.map((one) => one.body.type as string),
+    ["room.created"],
+  );
+  const audit = await live.rest("GET", "demo/audit/?type=webhook.updated");
+  t.match(audit.body.results, [
+    { by: { kind: "server" }, changes: [{ field: "enabled", after: false }] },
+  ]);
+});
+
+void t.test("a webhook goes to no address in the network", async (t) => {
+  const live = await sending(t, []);
+  for (const url of [
+    "http://example.org/",
+    "https://127.0.0.1/",
+    "https://[::ffff:10.0.0.1]/",
+    "https://169.254.169.254/",
+    "https://0x7f.1/",
+    "https://100.64.0.1/",
+    "ftp://example.org/",
+    "x",
+  ]) {
+    const made = await live.rest("POST", "demo/webhooks/", { url });
+    t.match(made, { status: 400, body: { url: [String] } }, url);
+  }
+});
+
+void t.test("receivers that are slow or answer too much", async (t) => {
+  const live = await sending(t);
+  const [silent, flooding, quick] = [
+    await receiver(t, "silence"),
+    await receiver(t, "flood"),
+    await receiver(t, 200),
+  ];
+  const ids: string[] = [];
+  for (const { url } of [silent, flooding, quick]) {
+    const made = await live.rest("POST", "demo/webhooks/", { url });
+    ids.push((made.body as { id: string }).id);
+  }
+  const stateOf = async (n: number) =>
+    (await live.rest("GET", `demo/webhooks/${ids[n]}/`)).body.state;
+  const count = 300;
+  const made = Array.from({ length: count }, (_, i) =>
+    live.rest("POST", "demo/rooms/", { name: `room ${i}` }),
+  );
+  const answers = await Promise.all(made);
+  t.ok(answers.every(({ status }) => status === 201));
+  await until(() => quick.got.length >= count);
+  const seqs = quick.got.map(({ body }) => body.data.seq as number);
+  t.strictSame(
+    seqs,
+    [...seqs].sort((a, b) => a - b),
+    "in order",
+  );
+  t.equal(new Set(seqs).size, count, "each once");
+  t.equal(silent.got.length, 1, "one at a time");
+  await until(async () => (await stateOf(1)).delivered_at !== null);
+  const taken = flooding.flooded() / flooding.got.length;
+  t.ok(taken < 2 ** 24, "the rest of an answer is not read");
+  await until(async () => (await stateOf(0)).last_error === "timeout");
+  t.match(await stateOf(0), { last_status: null, next_try_at: String });
+});
+
+void t.test("texts that are erased are not sent", async (t) => {
+  const live = await sending(t);
+  const { got, url } = await receiver(t, 500, 200);
+  const room = await live.rest("POST", "demo/rooms/", {
+    ...{ name: "a", module_config: [{ type: "chat.native" }] },
+  });
+  const { body } = await live.rest("POST", "demo/webhooks/", {
+    ...{ url, types: ["chat.message"] },
+  });
+  const ada = await live.person({ uid: "ada", traits: ["admin"] });
+  await ada.do("user.update", { profile: { display_name: "Ada" } });
+  await ada.do("chat.join", { channel: room.body.id });
+  const content = { type: "text", body: "my secret" };
+  const sent = await ada.do("chat.send", {
+    ...{ channel: room.body.id as string, event_type: "channel.message" },
+    content,
+  });
+  await until(() => got.length === 1);
+  t.equal(got[0]!.body.data.data.content.body, "my secret");
+  const { event_id } = sent.event;
+  await ada.do("chat.send", {
+    ...{ channel: room.body.id as string, event_type: "channel.message" },
+    ...{ content: { type: "deleted" }, replaces: event_id as number },
+  });
+  const again = { enabled: true };
+  await live.rest("PATCH", `demo/webhooks/${body.id}/`, again);
+  await until(() => got.length === 2);
+  t.notMatch(got[1]!.text, /my secret/);
+  t.equal(got[0]!.headers["webhook-id"], got[1]!.headers["webhook-id"]);
+});
+
+void t.test("failures are repeated ever later", async (t) => {
+  const times = [1, 2, 3, 4, 5, 6, 7, 8, 99];
+  const minutes = (random: number) =>
+    times.map((n) => delayAfter(n, () => random) / 60_000);
+  const least = [5 / 60, 0.5, 2, 10, 60, 180, 360, 360, 360];
+  t.strictSame(minutes(0), least);
+  t.ok(
+    minutes(0.999).every((time, i) => time > 1.1 * least[i]!),
+    "jitter",
+  );
+});
