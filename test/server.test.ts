@@ -50,7 +50,7 @@ void t.test("the demo, from nothing to a room", async (t) => {
   const listed = await fetch(url!, { headers });
   t.equal(listed.status, 200);
   const list = (await listed.json()) as { count: number };
-  t.equal(list.count, 3);
+  t.equal(list.count, 6);
   const made = await fetch(url!, {
     method: "POST",
     headers: { ...headers, "content-type": "application/json" },
@@ -65,7 +65,7 @@ void t.test("the demo, from nothing to a room", async (t) => {
   const second = await startFoyer(t, dataDir, ["--demo"]);
   const base = second.address;
   const again = await fetch(base + rooms, { headers });
-  t.match(await again.json(), { count: 4 }, "the first token still holds");
+  t.match(await again.json(), { count: 7 }, "the first token still holds");
   const found = await fetch(`${base}${rooms}${room.id}`, {
     headers: { authorization: `Bearer ${second.token}` },
   });
