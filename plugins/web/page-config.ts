@@ -2,7 +2,8 @@ import type { Config } from "../../config.js";
 import { may } from "../../schemas/plain/permissions.js";
 import { providersOf } from "../sign-in/providers.js";
 import type { World } from "../../schemas/worlds.js";
-import type { PageConfig, Theme } from "../../web/lib/page.js";
+import { webAddress } from "../../web/lib/addresses.js";
+import type { Links, PageConfig, Theme } from "../../web/lib/page.js";
 
 /** The parts of a page's address. */
 export interface PageAddress {
@@ -29,6 +30,7 @@ export function pageConfig(
     isNew,
     title: world && isPublic(world) ? world.title : null,
     theme: world ? themeOf(world.config) : {},
+    ...(world && linksOf(world.config)),
     locale: world ? localeOf(world.config) : null,
     embed,
     signIn: world
@@ -60,6 +62,35 @@ function themeOf({ theme }: Record<string, unknown>): Theme {
       /^#[0-9a-f]{6}$/i.test(primary) && { colors: { primary } }),
     ...(isText(url, MAX_LOGO) && { logo: { url } }),
   };
+}
+
+/** The longest address of a link and its longest label, in characters, and how many there are. */
+const MAX_LINK = 2000;
+const MAX_LABEL = 100;
+const MAX_LINKS = 10;
+
+/** The sound part of `config.links`. A host may have stored anything there. */
+function linksOf({ links }: Record<string, unknown>): { links?: Links } {
+  const urlIn = (value: unknown) =>
+    isText(value, MAX_LINK) ? webAddress(value) : undefined;
+  const privacy = urlIn(fieldOf(links, "privacy"));
+  const imprint = urlIn(fieldOf(links, "imprint"));
+  const list = fieldOf(links, "more");
+  const more = (Array.isArray(list) ? list : [])
+    .slice(0, MAX_LINKS)
+    .flatMap((entry: unknown) => {
+      const label = fieldOf(entry, "label");
+      const url = urlIn(fieldOf(entry, "url"));
+      return isText(label, MAX_LABEL) && url !== undefined
+        ? [{ label, url }]
+        : [];
+    });
+  const sound: Links = {
+    ...(privacy !== undefined && { privacy }),
+    ...(imprint !== undefined && { imprint }),
+    ...(more.length > 0 && { more }),
+  };
+  return Object.keys(sound).length > 0 ? { links: sound } : {};
 }
 
 /** A language tag, such as `de` or `pt-BR`, of at most 35 characters (BCP 47, section 4.4.1). */

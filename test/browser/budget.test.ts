@@ -110,7 +110,7 @@ for (const [name, budget, open] of [
     t.ok(styles <= STYLES, `${styles} of ${STYLES} bytes of styles`);
     const requests = files.size + others.length;
     t.ok(requests <= MOST_REQUESTS, `${requests} requests: ${others.join()}`);
-    for (const later of [/hls/i, /markdown/i]) {
+    for (const later of [/^hls/i, /^markdown/i]) {
       t.notOk(
         [...files.keys()].some((file) => later.test(file)),
         `not yet: ${later}`,

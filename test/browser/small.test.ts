@@ -147,3 +147,43 @@ void t.test("the list of rooms says what is on", async (t) => {
   await host.call("room.schedule", { room: stage, schedule_data: schedule });
   await anna.rooms.getByText("Maps for everyone").waitFor();
 });
+
+void t.test("the Join page has the links of the organizer", async (t) => {
+  const world = await site.world(t);
+  const host = await world.host();
+  await host.page.goto(`${world.console}#/world`);
+  await host.field("Privacy policy").fill("http//nowhere");
+  await host.button("Save").click();
+  await host.page.getByText("Enter addresses that begin with").waitFor();
+  await host.field("Privacy policy").fill("https://example.org/privacy");
+  await host.button("Add a link").click();
+  await host.field("Text of link 1").fill("Code of conduct");
+  await host.field("Address of link 1").fill("https://example.org/conduct");
+  await host.button("Save").click();
+  await host.page.getByText("Saved.", { exact: true }).waitFor();
+  t.same(await axe(host.page), []);
+  // Whatever is stored, no script becomes a link.
+  const { config } = await world.api.getWorld();
+  const links = config["links"] as object;
+  const imprint = "javascript:alert(1)";
+  await world.api.updateWorld({
+    config: { ...config, links: { ...links, imprint } },
+  });
+
+  const guest = await world.visitor();
+  await guest.page.goto(world.attend);
+  const link = (name: string) => guest.page.getByRole("link", { name });
+  t.equal(
+    await link("Privacy").getAttribute("href"),
+    "https://example.org/privacy",
+  );
+  t.equal(
+    await link("Code of conduct").getAttribute("href"),
+    "https://example.org/conduct",
+  );
+  t.equal(await link("Legal notice").count(), 0);
+  for (const colorScheme of ["light", "dark"] as const) {
+    await guest.page.emulateMedia({ colorScheme });
+    t.same(await axe(guest.page), []);
+  }
+});

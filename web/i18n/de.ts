@@ -35,6 +35,8 @@ export const de: Messages = {
   attend: {
     event: "Veranstaltung",
     welcome: "Willkommen! Wählen Sie den Namen, den andere sehen.",
+    privacy: "Datenschutz",
+    imprint: "Impressum",
     yourName: "Ihr Name",
     nameHint: "Sie können ihn später ändern.",
     nameMissing: "Bitte geben Sie Ihren Namen ein.",

@@ -34,6 +34,8 @@ export const en = {
   attend: {
     event: "Event",
     welcome: "Welcome! Choose the name others will see.",
+    privacy: "Privacy",
+    imprint: "Legal notice",
     yourName: "Your name",
     nameHint: "You can change it later.",
     nameMissing: "Please enter your name.",

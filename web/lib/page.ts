@@ -9,6 +9,7 @@ export interface PageConfig {
   /** The title of the world, if guests may see the world. */
   title: string | null;
   theme: Theme;
+  links?: Links;
   /** The language that the world prefers; null for the browser's. */
   locale: string | null;
   /**
@@ -19,6 +20,13 @@ export interface PageConfig {
   /** The providers by which people sign in: their ids and names. */
   signIn: { id: string; name: string }[];
   upload: { maxBytes: number; types: string[] };
+}
+
+/** The links at the foot of the first page: the part of `config.links` that is sound. */
+export interface Links {
+  privacy?: string;
+  imprint?: string;
+  more?: { label: string; url: string }[];
 }
 
 /** The look of a world: the part of `config.theme` that the pages use. */

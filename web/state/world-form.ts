@@ -1,3 +1,4 @@
+import { webAddress } from "../lib/addresses.js";
 import type { Values } from "./draft.js";
 
 // The checks of the form of a world before a request. The server stores any config, so a
@@ -5,7 +6,14 @@ import type { Values } from "./draft.js";
 
 /** The fault of a value; `world.fault…` in i18n has a sentence for each. */
 export type WorldFault =
-  "Empty" | "Domain" | "Locale" | "Timezone" | "Number" | "Color" | "Fields";
+  | "Empty"
+  | "Domain"
+  | "Locale"
+  | "Timezone"
+  | "Number"
+  | "Color"
+  | "Fields"
+  | "Link";
 
 /** A question of the profile that the people of a world fill in. */
 export interface ProfileField {
@@ -36,6 +44,14 @@ const checks: Record<string, Check> = {
     const isColor =
       primary === undefined || /^#[0-9a-f]{6}$/i.test(textOf(primary));
     return isColor || "Color";
+  }),
+  "config.links": optional((value) => {
+    const { privacy, imprint, more } = objectOf(value);
+    const urls = [privacy, imprint, ...objectsOf(more).map(({ url }) => url)];
+    return (
+      urls.every((url) => url === undefined || webAddress(url) !== undefined) ||
+      "Link"
+    );
   }),
   "config.profile_fields": optional((value) => {
     const fields = Array.isArray(value) ? (value as ProfileField[]) : [];
