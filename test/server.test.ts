@@ -37,7 +37,7 @@ void t.test("the demo, from nothing to a room", async (t) => {
     )!;
   t.match(first.said.stdout, `\n  ${token}\n`, "the token stands by itself");
   const links = first.said.stdout.match(/^ {2}http\S+$/gm)!;
-  t.match(links, [/\/w\/sample\/$/, /\/w\/sample\/console#token=\S+$/]);
+  t.match(links, [/\/w\/sample\/console#token=\S+$/, /\/w\/sample\/$/]);
   for (const link of links) {
     const page = await fetch(link);
     t.equal(page.status, 200, link);
