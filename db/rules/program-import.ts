@@ -107,7 +107,12 @@ export function planImport(
   const deleted = removeMissing
     ? matched
         .rest()
-        .flatMap(({ id, import_id }) => (import_id === null ? [] : id))
+        .flatMap(({ id, import_id }) =>
+          import_id === null ? [] : [{ id, import_id }],
+        )
+        // In an order that does not depend on random ids.
+        .sort((a, b) => (a.import_id < b.import_id ? -1 : 1))
+        .map(({ id }) => id)
     : [];
   return {
     rooms: rooms.created,

@@ -107,6 +107,7 @@ export function applyModeration(
   if (!state && now !== "silenced") return;
   login.state = now;
   const updated = state && rightsFrame(connection, state);
-  if (now === "silenced") reload(connection, updated);
+  // A client that follows changes learned at its login that its user was silenced.
+  if (now === "silenced" || login.changes) reload(connection, updated);
   else if (updated) connection.push(updated);
 }

@@ -5,7 +5,10 @@ import type { Client } from "./client.js";
 export interface Scope {
   /** Whether no other client has the same user: the server does not tell what its user does there. */
   readonly isAlone: boolean;
-  /** Whether the client asked for changes. Others hear of schedules only where they are. */
+  /**
+   * Whether the client asked for changes. Others hear of schedules only where they are, and
+   * never that their user is silenced.
+   */
   readonly changes: boolean;
 }
 
@@ -32,7 +35,11 @@ export function pictureOf(
       )
       .toSorted((a, b) => (a.id < b.id ? -1 : 1));
   return {
-    user: { ...state.user, inactive: undefined },
+    user: {
+      ...state.user,
+      inactive: undefined,
+      moderation_state: changes ? state.user.moderation_state : undefined,
+    },
     world: state.world,
     permissions: state.permissions.toSorted(),
     rooms: state.rooms.map(
