@@ -305,18 +305,19 @@ void t.test("a server beside learns exactly what happened", async (t) => {
     ...["world", "export", WORLD, "--with-history"],
   ]);
   await store.worlds.delete(WORLD);
-  await until(() => seen.length === 2);
+  await until(() => seen.length === 3);
   await foyer(dataDir, ["world", "import", "-"], {}, stdout);
-  await until(() => seen.length === 17);
+  await until(() => seen.length === 18);
   t.strictSame(
-    [...seen.slice(0, 2), seen.at(-1)],
+    [...seen.slice(0, 3), seen.at(-1)],
     [
       "chat.erased by command",
+      "noted by command",
       "world.deleted by command",
       "world.created by command",
     ],
   );
-  t.ok(seen.slice(2, -1).every((name) => name === "chat.event by user"));
+  t.ok(seen.slice(3, -1).every((name) => name === "chat.event by user"));
 });
 
 void t.test("a backup holds chat", async (t) => {

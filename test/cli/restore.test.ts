@@ -69,7 +69,7 @@ void t.test("an archive that is not whole is refused", async (t) => {
       ...["worlds", "world_issuers", "view_groups", "rooms", "users"].map(
         rowsAt,
       ),
-      ...["files", "log_heads", "log", "sequences"].map(rowsAt),
+      ...["files", "audit", "log_heads", "log", "sequences"].map(rowsAt),
       "manifest.json",
     ],
   );

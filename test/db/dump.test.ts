@@ -10,6 +10,7 @@ import {
   sqliteTarget,
 } from "../../db/sqlite/copies/dump.js";
 import { contradictionsIn } from "../../db/sqlite/inspection/inspection.js";
+import type { Author } from "../../db/contract/author.js";
 import type { Store } from "../../db/contract/store.js";
 import { type Row, TABLES } from "../../db/copies/tables.js";
 import { openStore } from "../database.js";
@@ -102,6 +103,14 @@ async function fill(store: Store) {
   if ("faults" in made) throw new Error("The session was refused.");
   await store.program.favor("demo", ada, made.session.value.id, true);
   await store.programLinks.link("demo", ada, false);
+  const hook = { url: "https://a.example.org/", types: ["*"] };
+  const by: Author = { kind: "api", token: "0".repeat(32), uid: "shop" };
+  await store.webhooks.create(
+    "demo",
+    { ...hook, enabled: true, description: "" },
+    "whsec_x",
+    by,
+  );
   return { room, ada, cy };
 }
 

@@ -113,7 +113,7 @@ export async function logProgramContract(contract: Contract): Promise<void> {
       "one changes",
       () => program.import("demo", changed, {}, scope, me),
       [
-        { type: "session.updated", session: a, fields: ["kind"] },
+        { type: "session.updated", session: a },
         { type: "program.imported", created: 0, updated: 1, deleted: 0 },
       ],
     );
