@@ -645,6 +645,26 @@ export interface paths {
     patch?: never;
     trace?: never;
   };
+  "/storage/schedule_import": {
+    parameters: {
+      query?: never;
+      header?: never;
+      path?: never;
+      cookie?: never;
+    };
+    get?: never;
+    put?: never;
+    /**
+     * Import a program from a form
+     * @description Like `PUT /api/v1/worlds/{world_id}/program/`, for clients of Venueless. The name of the file ends in json, xml, ics or csv. The answer has the address of the stored document.
+     */
+    post: operations["uploadProgram"];
+    delete?: never;
+    options?: never;
+    head?: never;
+    patch?: never;
+    trace?: never;
+  };
   "/media/pub/{world}/{name}": {
     parameters: {
       query?: never;
@@ -2514,6 +2534,20 @@ export interface components {
       content: {
         "application/json":
           | components["schemas"]["FileProblem"]
+          | components["schemas"]["Problem"];
+      };
+    };
+    /** @description The file is not taken, or it is no program. */
+    InvalidProgram: {
+      headers: {
+        "X-Request-Id": components["headers"]["X-Request-Id"];
+        "X-Content-Type-Options": components["headers"]["X-Content-Type-Options"];
+        [name: string]: unknown;
+      };
+      content: {
+        "application/json":
+          | components["schemas"]["FileProblem"]
+          | components["schemas"]["Faults"]
           | components["schemas"]["Problem"];
       };
     };
@@ -4874,6 +4908,43 @@ export interface operations {
       503: components["responses"]["NotNow"];
     };
   };
+  uploadProgram: {
+    parameters: {
+      query?: {
+        /**
+         * @description The identifier of the world to upload to.
+         * @example sample
+         */
+        world?: string;
+      };
+      header?: never;
+      path?: never;
+      cookie?: never;
+    };
+    requestBody: {
+      content: {
+        "multipart/form-data": components["schemas"]["UploadForm"];
+      };
+    };
+    responses: {
+      /** @description Where an uploaded file is. */
+      201: {
+        headers: {
+          "X-Request-Id": components["headers"]["X-Request-Id"];
+          "X-Content-Type-Options": components["headers"]["X-Content-Type-Options"];
+          [name: string]: unknown;
+        };
+        content: {
+          "application/json": components["schemas"]["Upload"];
+        };
+      };
+      400: components["responses"]["InvalidProgram"];
+      403: components["responses"]["NoUpload"];
+      429: components["responses"]["TooMany"];
+      500: components["responses"]["Failed"];
+      503: components["responses"]["NotNow"];
+    };
+  };
   getFile: {
     parameters: {
       query?: never;
@@ -4917,6 +4988,10 @@ export interface operations {
           "video/mp4": string;
           "video/webm": string;
           "audio/mpeg": string;
+          "application/json": string;
+          "application/xml": string;
+          "text/calendar": string;
+          "text/csv": string;
         };
       };
       /** @description A part of the file. */
@@ -4942,6 +5017,10 @@ export interface operations {
           "video/mp4": string;
           "video/webm": string;
           "audio/mpeg": string;
+          "application/json": string;
+          "application/xml": string;
+          "text/calendar": string;
+          "text/csv": string;
         };
       };
       /** @description It is in a bucket (`S3_REDIRECT=on`), at this address for a while. */
