@@ -89,8 +89,8 @@ function textOf(schema: JsonObject): Arbitrary<string> {
     );
 }
 
-/** Fields with rules that no schema can express, such as addresses that must be public. */
-const BEYOND: readonly string[] = ["JWT_issuers", "oidc"];
+/** Fields with rules that no schema can express: addresses that must be public, covers that must be uploads. */
+const BEYOND: readonly string[] = ["JWT_issuers", "event", "oidc"];
 
 function objectOf(
   schema: JsonObject,
