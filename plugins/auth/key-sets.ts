@@ -1,10 +1,13 @@
-import { createHash } from "node:crypto";
+import { createHash, type webcrypto } from "node:crypto";
 import { LRUCache } from "lru-cache";
-import type { createLocalJWKSet, JSONWebKeySet, JWK } from "jose";
+import type { JSONWebKeySet, JWK } from "jose";
 import type { Outbound } from "../outbound/outbound.js";
 
-/** Chooses the keys of a token by its header. */
-export type KeyChoice = ReturnType<typeof createLocalJWKSet>;
+/** Chooses the key of a token by its header. The types of this module name no package that programs lack. */
+export type KeyChoice = (header?: {
+  alg?: string;
+  kid?: string;
+}) => Promise<webcrypto.CryptoKey>;
 
 /** The keys of an issuer. */
 export interface KeySet {

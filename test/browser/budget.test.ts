@@ -139,7 +139,11 @@ const shiftOf = ({
     type Shift = PerformanceEntry & {
       value: number;
       hadRecentInput: boolean;
-      sources: { node: Element | null }[];
+      sources: {
+        node: Element | null;
+        previousRect: DOMRectReadOnly;
+        currentRect: DOMRectReadOnly;
+      }[];
     };
     const shifts = await new Promise<Shift[]>((resolve) => {
       const observer = new PerformanceObserver((list) =>
@@ -154,8 +158,8 @@ const shiftOf = ({
       total: counted.reduce((sum, { value }) => sum + value, 0),
       what: counted.flatMap(({ value, sources }) =>
         sources.map(
-          ({ node }) =>
-            `${value.toFixed(3)} ${node?.outerHTML?.slice(0, 100) ?? "?"}`,
+          ({ node, previousRect, currentRect }) =>
+            `${value.toFixed(3)} ${node?.outerHTML?.slice(0, 100) ?? "?"} from ${JSON.stringify(previousRect)} to ${JSON.stringify(currentRect)}`,
         ),
       ),
     };
