@@ -335,7 +335,7 @@ export const TABLES: readonly Table[] = [
   ),
   table(
     "program_favorites",
-    "number; world_id user_id session_id",
+    "world_id user_id session_id",
     { number: number, world_id: text, user_id: text, session_id: text },
     BACKUP_VERSION,
   ),

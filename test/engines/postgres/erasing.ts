@@ -79,8 +79,11 @@ async function opened(t: Test, server: PostgresServer) {
     const rows = await server.run(counts.join(" UNION ALL "), database);
     return (rows as { name: string }[]).map(({ name }) => name);
   };
-  await server.run(`VACUUM ${TABLES.join(", ")}`, database);
-  t.strictSame(await dead(), []);
+  // A snapshot that is still open elsewhere keeps some of them.
+  await until(async () => {
+    await server.run(`VACUUM ${TABLES.join(", ")}`, database);
+    return (await dead()).length === 0;
+  });
   return { url, store, room, ada, bob, question, dead };
 }
 
