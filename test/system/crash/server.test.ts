@@ -73,9 +73,11 @@ void t.test(`${rounds} rounds, SEED=${seed}`, async (t) => {
   for (const room of await allRooms(server.address, key)) {
     model.rooms.set(room.id, { sure: room });
   }
-  const verifier = new Verifier(t, model, dataDir, key);
   server.signal("SIGTERM");
   await server.finished;
+  const { stdout } = await foyerProcess(t, dataDir, ["check", "--json"]);
+  const { files } = JSON.parse(stdout) as { files: number };
+  const verifier = new Verifier(t, model, dataDir, key, files);
 
   const offset = random.below(VICTIMS.length);
   for (let round = 1; round <= rounds; round++) {

@@ -41,6 +41,8 @@ export class Verifier {
     readonly model: Model,
     readonly dataDir: string,
     readonly key: WorldKey,
+    /** How many files the demo has. */
+    readonly demoFiles: number,
   ) {}
 
   /** @param since the round from which on uploads are looked at, one by one. */
@@ -164,7 +166,7 @@ export class Verifier {
     const args = ["check", "--json"];
     const { code, stdout } = await foyerProcess(this.t, this.dataDir, args);
     const found = JSON.parse(stdout) as { files: number; findings: unknown[] };
-    const least = model.uploads.length;
+    const least = this.demoFiles + model.uploads.length;
     const most = least + model.lostUploads;
     return [
       ...(code === 0 ? [] : [JSON.stringify(found.findings)]),
