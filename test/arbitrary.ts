@@ -89,8 +89,12 @@ function textOf(schema: JsonObject): Arbitrary<string> {
     );
 }
 
-/** Fields with rules that no schema can express: addresses that must be public, covers that must be uploads. */
-const BEYOND: readonly string[] = ["JWT_issuers", "event", "oidc"];
+/** Fields with rules that no schema can express, such as addresses that must be public. */
+const BEYOND: readonly string[] = ["JWT_issuers", "oidc"];
+
+/** The dates of an event, whose cover must be an upload. */
+const isDates = (name: string, { properties }: JsonObject): boolean =>
+  name === "event" && "JWT_secrets" in (properties as JsonObject);
 
 function objectOf(
   schema: JsonObject,
@@ -109,7 +113,7 @@ function objectOf(
     .record(
       Object.fromEntries(
         Object.entries(properties)
-          .filter(([name]) => !BEYOND.includes(name))
+          .filter(([name]) => !BEYOND.includes(name) && !isDates(name, schema))
           .map(([name, inner]) => [name, of(inner)]),
       ),
       { requiredKeys: required },

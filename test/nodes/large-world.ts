@@ -297,6 +297,53 @@ function rowsOf({ rooms, users, events, files }: Size): Record<string, Make> {
         author: '{"kind":"api"}',
         detail: JSON.stringify({ user: userId(i) }),
       })),
+    programs: () => times(1, () => ({ world_id, stamp: "s", settings: "" })),
+    program_places: () =>
+      times(1, () => ({ world_id, place: "", shown: "s", changed: "s" })),
+    program_sessions: () =>
+      times(few, (i) => ({
+        ...{ world_id, id: named("session", i), revision: 1, room_id: null },
+        ...{ import_id: `import ${i}`, starts_at: EPOCH, ends_at: EPOCH + i },
+        ...{ state: "public", title: oddText(i), detail: "{}" },
+      })),
+    program_speakers: () =>
+      times(few, (i) => ({
+        ...{ world_id, id: named("speaker", i), revision: 1, picture: null },
+        ...{ import_id: null, user_id: userId(i), name: oddText(i) },
+        detail: "{}",
+      })),
+    program_favorites: () =>
+      times(few, (i) => ({
+        ...{ number: i, world_id, user_id: userId(i) },
+        session_id: named("session", i),
+      })),
+    program_links: () =>
+      times(few, (i) => ({ world_id, user_id: userId(i), token: `t${i}` })),
+    webhooks: () =>
+      times(1, (number) => ({
+        ...{ number, id: named("hook", 1), world_id, types: '["*"]' },
+        ...{ url: "https://example.org/", enabled: 0, description: "" },
+        ...{ created_at: EPOCH, secret: "whsec_x", revision: 1, position: 0 },
+        ...{ attempts: 0, beat: 0 },
+      })),
+    audit: () =>
+      times(few, (number) => ({
+        ...{
+          number,
+          world_id,
+          at: EPOCH,
+          kind: "user",
+          user_id: userId(number),
+        },
+        ...{ type: "world.updated", subject: "{}", changes: "[]" },
+      })),
+    api_callers: () =>
+      times(few, (i) => ({
+        world_id,
+        token: `t${i}`,
+        token_id: "x",
+        at: EPOCH,
+      })),
     // More were given than are left.
     sequences: () =>
       times(SEQUENCES.length, (i) => ({
