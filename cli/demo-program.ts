@@ -1,8 +1,8 @@
-import { randomBytes, randomUUID } from "node:crypto";
 import { Readable } from "node:stream";
 import type { FileStore } from "../db/contract/files.js";
 import type { Program } from "../db/contract/program.js";
 import type { Store } from "../db/contract/store.js";
+import { newFileKey } from "../db/rules/file-rows.js";
 import { hostOf } from "../db/rules/program-uploads.js";
 import type {
   DocumentSession,
@@ -268,8 +268,7 @@ async function uploadPicture(
   { store, files, world, address }: DemoPlace,
   picture: string,
 ): Promise<string> {
-  const secret = randomBytes(9).toString("base64url");
-  const key = `pub/${world}/${randomUUID()}.${secret}.svg`;
+  const key = newFileKey(world, "svg");
   const uploader = { tokenId: "demo-host", traits: new Set<string>() };
   const bytes = Readable.from([Buffer.from(picture)]);
   await files.put(key, bytes, async (stored) => {

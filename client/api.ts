@@ -1977,9 +1977,9 @@ export interface components {
       locale?: string;
       timezone?: string;
       color?: string;
-      /** @example 2027-01-31T09:00:00.000Z */
+      /** Format: date-time */
       starts_at?: string;
-      /** @example 2027-01-31T09:00:00.000Z */
+      /** Format: date-time */
       ends_at?: string;
     };
     /** @description The event that was set up. */

@@ -59,7 +59,7 @@ export class Setup {
   }
 
   /**
-   * Sets up, unless somebody else does or did. A failure leaves the link as it was.
+   * Sets up an event, unless another caller is doing so or has done so. After a failure, the link still works.
    * @throws {Refusal} 401.
    */
   async once<T>(work: () => Promise<T>): Promise<T> {
@@ -76,7 +76,7 @@ export class Setup {
 
 const digestOf = (text: string) => createHash("sha256").update(text).digest();
 
-/** The answer to a link that is over, which is that to a wrong one. */
+/** The answer to a link that is over. A wrong link gets the same. */
 export const used = () =>
   unauthenticated(
     "This link has been used, or an hour has passed. Restart the server to get another.",

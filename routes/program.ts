@@ -19,7 +19,7 @@ import { hostsOf } from "./program-access.js";
 
 const PROGRAM = "/api/v1/worlds/:world_id/program/";
 
-/** The media types of documents. All but tables are told apart by their content. */
+/** The media types of documents. The server recognizes all but tables by their content. */
 const DOCUMENTS = [
   ...["application/json", "text/csv", "text/calendar", "text/plain"],
   ...["application/xml", "text/xml", "application/octet-stream"],

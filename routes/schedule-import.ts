@@ -1,8 +1,8 @@
-import { randomBytes, randomUUID } from "node:crypto";
 import { Readable } from "node:stream";
 import multipart from "@fastify/multipart";
 import type { FastifyPluginAsync, FastifyRequest } from "fastify";
 import type { Config } from "../config.js";
+import { newFileKey } from "../db/rules/file-rows.js";
 import { deleteFile } from "../db/worlds.js";
 import { programUploader } from "../plugins/auth/uploader.js";
 import { responseRef } from "../plugins/openapi/parts.js";
@@ -15,7 +15,11 @@ import {
   refuseOtherThanForms,
 } from "../plugins/upload/form.js";
 import { MAX_DOCUMENT } from "../schemas/plain/program.js";
-import { extensionOf, programTypes } from "../schemas/plain/file-types.js";
+import {
+  extensionOf,
+  fileIdOf,
+  programTypes,
+} from "../schemas/plain/file-types.js";
 import { Upload, UploadForm, UploadQuery } from "../schemas/files.js";
 import { may, SEE } from "../schemas/plain/permissions.js";
 import { ref } from "../schemas/values.js";
@@ -106,9 +110,7 @@ async function importDocument(
 ): Promise<string> {
   const { server, uploader } = request;
   const { value: world } = request.world!;
-  const id = randomUUID();
-  const secret = randomBytes(9).toString("base64url");
-  const key = `pub/${world.id}/${id}.${secret}.${extension}`;
+  const key = newFileKey(world.id, extension);
   /** The body and the parser may have taken long, so the rights are checked again. */
   const admit = async () => {
     await request.admission!(request);
@@ -136,7 +138,7 @@ async function importDocument(
       { kind: "user", ...(user && { user: user.id }) },
     );
   } catch (error) {
-    await deleteFile(server, world.id, id, { kind: "server" });
+    await deleteFile(server, world.id, fileIdOf(key), { kind: "server" });
     throw error;
   }
   return key;

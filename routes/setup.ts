@@ -1,6 +1,7 @@
 import { randomUUID } from "node:crypto";
 import type { FastifyPluginAsync } from "fastify";
 import { StoreError } from "../db/contract/store.js";
+import { eventFaults } from "../db/rules/program-checks.js";
 import { createWorld, draftWorld, signToken } from "../db/worlds.js";
 import { setupGuard, used } from "../plugins/setup.js";
 import { linkTo } from "../schemas/plain/links.js";
@@ -77,27 +78,14 @@ function settingsOf({
   starts_at,
   ends_at,
 }: SetupDraft): Record<string, unknown> {
-  const [start, end] = [starts_at, ends_at].map((at) => Date.parse(at ?? ""));
-  for (const [field, at] of [
-    ["starts_at", starts_at],
-    ["ends_at", ends_at],
-  ] as const) {
-    if (at !== undefined && Number.isNaN(Date.parse(at))) {
-      throw new InvalidData({ [field]: ["There is no such day."] });
-    }
-  }
-  const one = starts_at === undefined ? "starts_at" : "ends_at";
-  if ((starts_at === undefined) !== (ends_at === undefined)) {
-    throw new InvalidData({ [one]: ["An event has a start and an end."] });
-  }
-  if (starts_at !== undefined && !(end! > start!)) {
-    throw new InvalidData({ ends_at: ["Must be later than the start."] });
-  }
+  const event = { starts_at, ends_at };
+  const faults = eventFaults(event);
+  if (faults) throw new InvalidData(faults);
   return {
     ...(locale !== undefined && { locale }),
     ...(timezone !== undefined && { timezone }),
     ...(color !== undefined && { theme: { colors: { primary: color } } }),
-    ...(starts_at !== undefined && { event: { starts_at, ends_at } }),
+    ...(starts_at !== undefined && { event }),
   };
 }
 

@@ -1,4 +1,3 @@
-import { randomBytes, randomUUID } from "node:crypto";
 import multipart from "@fastify/multipart";
 import type { FastifyPluginAsync, FastifyReply, FastifyRequest } from "fastify";
 import type { Config } from "../config.js";
@@ -21,6 +20,7 @@ import {
   QuotaInProgress,
 } from "../plugins/upload/quota-in-progress.js";
 import { HEAD, isOfType } from "../plugins/upload/types.js";
+import { newFileKey } from "../db/rules/file-rows.js";
 import { extensionOf, fileTypes } from "../schemas/plain/file-types.js";
 import { Upload, UploadForm, UploadQuery } from "../schemas/files.js";
 import { ref } from "../schemas/values.js";
@@ -109,8 +109,7 @@ const uploads: FastifyPluginAsync<{ config: Config["uploads"] }> = async (
     if (head.length === 0) throw new FileRefusal("file.size");
     if (!(await isOfType(type, head))) throw await refusedType(all);
 
-    const secret = randomBytes(9).toString("base64url");
-    const key = `pub/${world}/${randomUUID()}.${secret}.${extension}`;
+    const key = newFileKey(world, extension);
     const record = async (stored: StoredBytes) => {
       // The body may have taken minutes, so the right is checked again before the
       // file becomes visible.

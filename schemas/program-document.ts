@@ -1,5 +1,6 @@
 import { createHash } from "node:crypto";
 import type { Faults } from "./errors.js";
+import type { Session, Speaker } from "./program.js";
 import { UUID } from "./plain/texts.js";
 import { InvalidData } from "./validate.js";
 
@@ -14,12 +15,6 @@ export const MAX_PROBLEMS = 1000;
 
 /** The longest `import_id`, in characters. */
 const MAX_IMPORT_ID = 200;
-
-/** A link of a session or a speaker. */
-export interface DocumentLink {
-  title: string;
-  url: string;
-}
 
 /** Where something is in a document: a line from 1, or a path such as `sessions.3`. */
 export interface Position {
@@ -36,32 +31,13 @@ export interface ImportProblem {
 }
 
 /** The fields of a session that a document may have. Times are in UTC with milliseconds. */
-export interface SessionFields {
-  title: string;
-  subtitle: string;
-  abstract: string;
-  description: string;
-  starts_at: string | null;
-  ends_at: string | null;
-  track: string;
-  language: string;
-  kind: string;
-  tags: string[];
-  links: DocumentLink[];
-  stream: unknown;
-  recording: unknown;
-  state: "public" | "draft";
-}
+export type SessionFields = Omit<
+  Session,
+  "id" | "room_id" | "speaker_ids" | "import_id"
+>;
 
 /** The fields of a speaker that a document may have. */
-export interface SpeakerFields {
-  name: string;
-  biography: string;
-  organization: string;
-  links: DocumentLink[];
-  picture: string | null;
-  user_id: string | null;
-}
+export type SpeakerFields = Omit<Speaker, "id" | "import_id">;
 
 /**
  * A session of a document. A field that its format does not have is undefined, and an import

@@ -1,15 +1,9 @@
 import { Type, type Static } from "@sinclair/typebox";
-import { Expected } from "./plain/texts.js";
+import { time } from "./event-dates.js";
 import { templates } from "./plain/templates.js";
 import { OneOf, Text, Title, WorldId } from "./values.js";
 
-/** A moment in UTC, as `toISOString` of JavaScript writes it. */
-const Instant = Text({
-  pattern:
-    "^20[0-9]{2}-[0-9]{2}-[0-9]{2}T[0-9]{2}:[0-9]{2}:[0-9]{2}(\\.[0-9]{3})?Z$",
-  examples: ["2027-01-31T09:00:00.000Z"],
-  [Expected]: "a time in UTC, such as 2027-01-31T09:00:00Z",
-});
+const Time = Text(time);
 
 /** What an organizer says of the first event of a server. */
 export const SetupDraft = Type.Object(
@@ -28,8 +22,8 @@ export const SetupDraft = Type.Object(
       Text({ maxLength: 60, pattern: "^[A-Za-z0-9_+/-]+$" }),
     ),
     color: Type.Optional(Text({ pattern: "^#[0-9a-f]{6}$" })),
-    starts_at: Type.Optional(Instant),
-    ends_at: Type.Optional(Instant),
+    starts_at: Type.Optional(Time),
+    ends_at: Type.Optional(Time),
   },
   {
     $id: "SetupDraft",

@@ -10,7 +10,7 @@ const BETWEEN = 3000;
 
 export const name = `rolling restart of two nodes, ${LISTENERS} people`;
 
-/** Replaces two nodes one after the other while people listen and somebody speaks. */
+/** Replaces two nodes one after the other while people listen and one of them speaks. */
 export async function rollingRestart(engines: SharedEngines): Promise<void> {
   const url = await engines.newDatabase();
   const { dataDir, rooms } = await newVenue(1, { database: { url, pool: 10 } });

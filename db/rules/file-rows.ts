@@ -1,3 +1,4 @@
+import { randomBytes, randomUUID } from "node:crypto";
 import { fileIdOf, mimeTypeOf } from "../../schemas/plain/file-types.js";
 import type { FileRecord } from "../contract/store.js";
 
@@ -29,6 +30,10 @@ export const toFile = ({
   userId: user_id,
   uploadedAt: created,
 });
+
+/** The key of a new file: `pub/<world>/<id>.<secret>.<extension>`. Its id and secret are random. */
+export const newFileKey = (world: string, extension: string): string =>
+  `pub/${world}/${randomUUID()}.${randomBytes(9).toString("base64url")}.${extension}`;
 
 /**
  * The keys of a file of a world are between these two texts, as they begin with its id.

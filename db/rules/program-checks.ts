@@ -82,8 +82,8 @@ export function eventFaults({
   starts_at = null,
   ends_at = null,
 }: {
-  starts_at?: string | null;
-  ends_at?: string | null;
+  starts_at?: string | null | undefined;
+  ends_at?: string | null | undefined;
 }): Faults | undefined {
   const found: Found = [];
   const times = Object.entries({ starts_at, ends_at }).map(([field, text]) => {

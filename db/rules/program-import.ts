@@ -9,31 +9,18 @@ import {
   type ImportProblem,
   type ImportResult,
   type ProgramDocument,
-  type SessionFields,
   type SpeakerFields,
 } from "../../schemas/program-document.js";
+import type { Session, Speaker } from "../../schemas/program.js";
+import { newSession, newSpeaker } from "./program-rows.js";
 
 // What an import changes in a world: a pure comparison of a document with the program that is
 // there, so that both engines decide alike, within the transaction that then writes it.
 
-/** A session as it is stored. */
-export interface PlannedSession extends SessionFields {
-  id: string;
-  room_id: string | null;
-  speaker_ids: string[];
-  import_id: string | null;
-}
-
-/** A speaker as it is stored. */
-export interface PlannedSpeaker extends SpeakerFields {
-  id: string;
-  import_id: string | null;
-}
-
 /** The world that a document is compared with. */
 export interface PresentProgram {
-  sessions: readonly PlannedSession[];
-  speakers: readonly PlannedSpeaker[];
+  sessions: readonly Session[];
+  speakers: readonly Speaker[];
   /** All rooms in the order of their list, and whether the caller may see each. */
   rooms: readonly { id: string; name: string; isVisible: boolean }[];
   /** Whether the world has a user with this id. */
@@ -45,10 +32,10 @@ export interface PresentProgram {
 /** The writes of an import, and its answer. */
 export interface ImportPlan {
   rooms: { id: string; name: string }[];
-  speakers: { created: PlannedSpeaker[]; updated: PlannedSpeaker[] };
+  speakers: { created: Speaker[]; updated: Speaker[] };
   sessions: {
-    created: PlannedSession[];
-    updated: PlannedSession[];
+    created: Session[];
+    updated: Session[];
     /** Ids. */
     deleted: string[];
   };
@@ -79,8 +66,8 @@ export function planImport(
     return found && [...new Set(found.filter((id) => id !== undefined))];
   };
 
-  const created: PlannedSession[] = [];
-  const updated: PlannedSession[] = [];
+  const created: Session[] = [];
+  const updated: Session[] = [];
   let unchanged = 0;
   const matched = new Matched(present.sessions);
   for (const session of document.sessions) {
@@ -93,8 +80,8 @@ export function planImport(
       });
       continue;
     }
-    const base = before ?? newSession(session.import_id);
-    const after: PlannedSession = {
+    const base = before ?? newSession({ import_id: session.import_id });
+    const after: Session = {
       ...base,
       ...defined(session.fields),
       room_id: rooms.of(session, base.room_id),
@@ -138,8 +125,8 @@ function planSpeakers(
   present: PresentProgram,
   problems: Problems,
 ) {
-  const created: PlannedSpeaker[] = [];
-  const updated: PlannedSpeaker[] = [];
+  const created: Speaker[] = [];
+  const updated: Speaker[] = [];
   /** Ids in the world by the keys of the document, which may also name a speaker of the world by id. */
   const ids = new Map(present.speakers.map(({ id }) => [id, id]));
   /** Ids in the world by `import_id`. */
@@ -155,7 +142,7 @@ function planSpeakers(
       if (id !== undefined) ids.set(speaker.key, id);
       continue;
     }
-    const base = before ?? newSpeaker(speaker.import_id);
+    const base = before ?? newSpeaker({ import_id: speaker.import_id });
     const after = {
       ...base,
       ...defined(knownFields(speaker, present, problems)),
@@ -333,38 +320,6 @@ class Problems {
       : [...this.#list, { message: `${this.#more} more problems.` }];
   }
 }
-
-const newSession = (import_id: string): PlannedSession => ({
-  id: randomUUID(),
-  title: "",
-  subtitle: "",
-  abstract: "",
-  description: "",
-  room_id: null,
-  starts_at: null,
-  ends_at: null,
-  speaker_ids: [],
-  track: "",
-  language: "",
-  kind: "",
-  tags: [],
-  links: [],
-  stream: null,
-  recording: null,
-  import_id,
-  state: "public",
-});
-
-const newSpeaker = (import_id: string): PlannedSpeaker => ({
-  id: randomUUID(),
-  name: "",
-  biography: "",
-  organization: "",
-  links: [],
-  picture: null,
-  user_id: null,
-  import_id,
-});
 
 const defined = <T extends object>(fields: T): Partial<T> =>
   Object.fromEntries(

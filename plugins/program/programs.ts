@@ -32,7 +32,7 @@ export interface ProgramRights {
   readonly sees: (room: Room) => boolean;
 }
 
-/** A program that somebody sends to be imported. */
+/** A program document to import. */
 export interface SentDocument {
   readonly bytes: Uint8Array;
   readonly isCsv: boolean;

@@ -140,6 +140,57 @@ void t.test("a server restarts, and a room is entered again", async (t) => {
   await until(() => live.state!.rooms[0]!.users === "few");
 });
 
+void t.test("changes go on after a restart, each once", async (t) => {
+  const dataDir = testdir(t);
+  await putDatabase(dataDir, [worldOf("demo")]);
+  const config = await configOf(dataDir);
+  let app = createApp({ config });
+  const port = await listen(app);
+  t.teardown(() => app.close());
+  const token = tokenOf(keyOf("demo"), { uid: "7", traits: ["admin", "api"] });
+  const baseUrl = `http://127.0.0.1:${port}`;
+  const http = new Foyer({ baseUrl, world: "demo", token });
+  const rooms: string[] = [];
+  const make = async () =>
+    rooms.push((await http.createRoom({ name: "Hall" })).id);
+  await make();
+
+  const ends = new AbortController();
+  t.teardown(() => ends.abort());
+  const seen: unknown[] = [];
+  const following = (async () => {
+    const options = { after: "0", types: ["room.*"], signal: ends.signal };
+    for await (const { type, data } of http.changes(options)) {
+      t.equal(type, "room.created");
+      seen.push(data.room_id);
+    }
+  })();
+  await until(() => seen.length === 1);
+  await make();
+  await until(() => seen.length === 2);
+
+  await app.close();
+  app = createApp({ config });
+  await app.ready();
+  await app.store.rooms.create("demo", { name: "While nothing listens" });
+  await app.listen({ host: "127.0.0.1", port });
+  await until(() => seen.length === 3);
+  await make();
+  await until(() => seen.length === 4);
+  t.strictSame([seen[0], seen[1], seen[3]], rooms, "in order");
+  t.equal(new Set(seen).size, 4, "each once");
+  ends.abort();
+  await following;
+
+  const guest = tokenOf(keyOf("demo"), { uid: "8", traits: ["api"] });
+  const refused = new Foyer({ baseUrl, world: "demo", token: guest });
+  const error = await refused
+    .changes()
+    .next()
+    .catch((fault: unknown) => fault);
+  t.match(error, { status: 403 });
+});
+
 void t.test("an outage costs no message", async (t) => {
   const dataDir = testdir(t);
   await putDatabase(dataDir, [worldOf("demo")]);

@@ -4,7 +4,7 @@ import type {
   ProgramDocument,
 } from "../../../schemas/program-document.js";
 import type { Faults } from "../../../schemas/errors.js";
-import type { Session, Speaker } from "../../../schemas/program.js";
+import type { Speaker } from "../../../schemas/program.js";
 import type { ImportScope } from "../../contract/program.js";
 import { absent } from "../../rules/preconditions.js";
 import { type ProgramSize, sizeFaults } from "../../rules/program-checks.js";
@@ -97,7 +97,7 @@ function sizeAfter(
     ...before.speakers,
   ]);
   for (const session of [...sessions.created, ...sessions.updated]) {
-    after.set(session.id, sessionRow(session as Session, 0));
+    after.set(session.id, sessionRow(session, 0));
   }
   for (const speaker of [...speakers.created, ...speakers.updated]) {
     after.set(speaker.id, speakerRow(speaker, 0));
@@ -131,12 +131,12 @@ async function write(
   await insertSessions(
     sql,
     world,
-    sessions.created.map((session) => sessionRow(session as Session, 1)),
+    sessions.created.map((session) => sessionRow(session, 1)),
   );
   for (const session of sessions.updated) {
     const row = before.sessions.get(session.id)!;
     changes.session(sessionOf(row).value);
-    const after = sessionRow(session as Session, row.revision + 1);
+    const after = sessionRow(session, row.revision + 1);
     await replaceSession(sql, world, after);
   }
   for (const id of sessions.deleted) {
@@ -184,7 +184,7 @@ function append(
     log.append(world, {
       type: "session.updated",
       session: session.id,
-      fields: changedFields(former, session as Session),
+      fields: changedFields(former, session),
     });
   }
   for (const id of deleted) {

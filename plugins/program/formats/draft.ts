@@ -10,13 +10,13 @@ import {
   importId,
   importIdByStart,
   UnreadableDocument,
-  type DocumentLink,
   type DocumentSession,
   type DocumentSpeaker,
   type ImportProblem,
   type Position,
   type ProgramDocument,
 } from "../../../schemas/program-document.js";
+import type { Session } from "../../../schemas/program.js";
 import { localTime, momentOf, type LocalTime } from "./zones.js";
 
 /** A session as a format has it. What the format does not have is undefined. */
@@ -32,7 +32,7 @@ export interface FoundSession {
   language?: string | undefined;
   kind?: string | undefined;
   tags?: string[];
-  links?: DocumentLink[];
+  links?: Session["links"];
   /** The name of its room; empty for none. */
   room?: string | undefined;
   /** The keys of its speakers. */
@@ -243,9 +243,9 @@ export class Draft {
   #links(
     position: Position,
     session: string,
-    links: readonly DocumentLink[],
-  ): DocumentLink[] {
-    const kept: DocumentLink[] = [];
+    links: Session["links"],
+  ): Session["links"] {
+    const kept: Session["links"] = [];
     for (const link of links) {
       const url = link.url.trim();
       if (!isAddress(url)) {

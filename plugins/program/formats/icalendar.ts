@@ -197,7 +197,7 @@ function calendarsIn(text: string): ICAL.Component[] {
     );
   } catch (error) {
     const { message } = error as Error;
-    // A scan has looked at each line before, so this is about a value: that of a rule.
+    // A scan has looked at each line before, so the fault is in a value: the recurrence rule.
     const lines = text.split(/\r?\n/);
     const line = 1 + lines.findIndex((content) => isBadRule(content));
     throw new UnreadableDocument(
