@@ -16,6 +16,7 @@ import {
 } from "./rights.js";
 import { sentRoom, sentWorld } from "./shapes.js";
 import { hasModule } from "./room-modules.js";
+import type { Stages } from "./stages.js";
 import { type Seen, Told } from "./told.js";
 
 /** How many views of each state have their JSON kept. */
@@ -205,12 +206,14 @@ export class WorldState {
   #forced: readonly RoomValue[] | undefined;
 
   /**
+   * @param stages what the rooms show according to the program.
    * @param order a number that is larger for states whose reading began later.
    * @param before an earlier state, with which it shares unchanged rooms.
    */
   constructor(
     readonly world: Versioned<World>,
     rooms: readonly Versioned<RoomValue>[],
+    readonly stages: Stages,
     readonly order: number,
     before?: WorldState,
   ) {

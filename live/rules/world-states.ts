@@ -7,18 +7,12 @@ import { WorldState } from "./world-state.js";
 /** How many rooms are read at a time. */
 const PAGE = 500;
 
-/**
- * After how many milliseconds the rooms are read again in any case. An event can be
- * lost with the process that wrote.
- */
-const MAX_AGE = 10_000;
-
 /** The states of the worlds with connections. */
 export class WorldStates {
   readonly #clock: Clock;
   readonly #store: Store;
   readonly #isWatched: (world: string) => boolean;
-  readonly #known = new Map<string, { state: WorldState; readAt: number }>();
+  readonly #known = new Map<string, WorldState>();
   readonly #loading = new Map<string, Promise<WorldState | undefined>>();
   /** States that were changed since. */
   readonly #old = new Map<string, WorldState>();
@@ -39,7 +33,7 @@ export class WorldStates {
   /** A world was changed, or its last connection left. */
   forget(world: string): void {
     const known = this.#known.get(world);
-    if (known) this.#old.set(world, known.state);
+    if (known) this.#old.set(world, known);
     if (!this.#isWatched(world)) this.#old.delete(world);
     this.#known.delete(world);
     this.#loading.delete(world);
@@ -47,16 +41,13 @@ export class WorldStates {
 
   /** The state that was read last; undefined if the world was changed since. */
   present(world: string): WorldState | undefined {
-    return this.#known.get(world)?.state;
+    return this.#known.get(world);
   }
 
   /** The state with a world that was just read; undefined if it has to be read. */
   of({ value: { id }, version }: Versioned<World>): WorldState | undefined {
     const known = this.#known.get(id);
-    return known?.state.world.version === version &&
-      this.#clock.now() - known.readAt < MAX_AGE
-      ? known.state
-      : undefined;
+    return known?.world.version === version ? known : undefined;
   }
 
   /** The present state of a world; undefined if there is no such world. */
@@ -72,7 +63,7 @@ export class WorldStates {
     try {
       const state = await loading;
       if (state && isPresent() && this.#isWatched(id)) {
-        this.#known.set(id, { state, readAt: this.#clock.now() });
+        this.#known.set(id, state);
         this.#old.delete(id);
       }
       return state;
@@ -91,8 +82,10 @@ export class WorldStates {
       rooms.push(...read);
     } while (read.length === PAGE);
     const program = await this.#store.program.get(id);
-    const shown = withStages(rooms, stagesOf(program, this.#clock.date()));
+    const stages = stagesOf(program, this.#clock.date());
+    const shown = withStages(rooms, stages);
     const world = await this.#store.worlds.get(id);
-    return world && new WorldState(world, shown, order, this.#old.get(id));
+    const before = this.#old.get(id);
+    return world && new WorldState(world, shown, stages, order, before);
   }
 }

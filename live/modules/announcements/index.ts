@@ -17,10 +17,10 @@ export function announcementModule(
     async entrance({ world }: Connection) {
       const all = await ports.store.announcements.list(world);
       const now = ports.clock.date();
-      const visible = all
-        .filter((announcement) => isVisible(announcement, now))
-        .map((announcement) => sentAnnouncement(announcement, now));
-      return () => ({ announcements: visible });
+      const visible = all.filter((each) => isVisible(each, now));
+      pushes.shown(world, visible);
+      const sent = visible.map((each) => sentAnnouncement(each, now));
+      return () => ({ announcements: sent });
     },
     forget: (world: string) => pushes.unwatch(world),
     stop: () => pushes.close(),

@@ -24,7 +24,7 @@ type Saved = Extract<Entry, { announcement: string }>;
 
 /** The announcements of a world with connections. */
 interface Told {
-  /** The visible ones by id, as they were pushed last. */
+  /** The visible ones by id, as people were told last. */
   readonly known: Map<string, Announcement>;
   /** Rejects if they could not be read. */
   loaded: Promise<void>;
@@ -81,6 +81,19 @@ export class AnnouncementPushes {
       if (this.#told.get(world) === told) this.#told.delete(world);
       throw error;
     }
+  }
+
+  /**
+   * Notes what a login shows. The entry of an announcement may come here after that, and
+   * even after its end.
+   */
+  shown(world: string, visible: readonly Announcement[]): void {
+    const told = this.#told.get(world);
+    if (!told) return;
+    const unknown = visible.filter(({ id }) => !told.known.has(id));
+    if (unknown.length === 0) return;
+    for (const each of unknown) told.known.set(each.id, each);
+    this.#watch(world);
   }
 
   /** The last connection left a world. */

@@ -17,6 +17,7 @@ export function programModule(
     enter: (world: string) => stages.watch(world),
     async entrance(connection: Connection) {
       return (view: View) => {
+        stages.shown(connection.world, view.state.stages);
         const known = stages.programOf(connection.world);
         if (known) pushes.note(connection, view, known);
         return {};

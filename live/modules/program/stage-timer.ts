@@ -26,10 +26,16 @@ interface Watched {
   looks: boolean;
   /** What its rooms show, as people were told last. */
   stages: Stages;
+  /** The rooms of which a login showed something else. */
+  readonly doubted: Set<string>;
   /** Rejects if that could not be read. */
   loaded: Promise<void>;
   stopTimer: () => void;
 }
+
+/** The rooms of all of these, each once. */
+const roomsOf = (...all: { keys(): Iterable<string> }[]) =>
+  new Set(all.flatMap((each) => [...each.keys()]));
 
 /** Notices when sessions begin and end. Each world with connections has one timer. */
 export class StageTimer {
@@ -52,6 +58,7 @@ export class StageTimer {
         program: undefined,
         looks: false,
         stages: new Map(),
+        doubted: new Set(),
         loaded: Promise.resolve(),
         stopTimer: () => {},
       };
@@ -75,6 +82,19 @@ export class StageTimer {
     return this.#watched.get(world)?.program;
   }
 
+  /**
+   * Notes what a login shows. It may know of a session whose entry comes here later, and
+   * even after the session.
+   */
+  shown(world: string, stages: Stages): void {
+    const watched = this.#watched.get(world);
+    if (!watched || watched.stages === stages) return;
+    for (const room of roomsOf(watched.stages, stages)) {
+      if (watched.stages.get(room) !== stages.get(room))
+        watched.doubted.add(room);
+    }
+  }
+
   /** The last connection left a world. */
   unwatch(world: string): void {
     this.#watched.get(world)?.stopTimer();
@@ -94,10 +114,12 @@ export class StageTimer {
       const stages = await this.#read(world, watched);
       const before = watched.stages;
       watched.stages = stages;
-      for (const room of new Set([...before.keys(), ...stages.keys()])) {
-        if (before.get(room) === stages.get(room)) continue;
+      for (const room of roomsOf(before, stages, watched.doubted)) {
+        const isSame = before.get(room) === stages.get(room);
+        if (isSame && !watched.doubted.has(room)) continue;
         this.#ports.scheduled(world, room);
       }
+      watched.doubted.clear();
     });
   }
 
