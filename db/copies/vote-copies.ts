@@ -3,7 +3,6 @@ import { isOver } from "../../schemas/plain/items.js";
 import type { PollRow } from "../rules/poll-rows.js";
 import type { PollOption } from "../contract/polls.js";
 import type { QuestionRow } from "../rules/question-rows.js";
-import type { Value } from "./tables.js";
 import { timeOf } from "./world-copies.js";
 
 // Shared by the engines: questions and polls to and from a document.
@@ -25,23 +24,19 @@ export const toQuestionCopy = (
   ...(votes.length > 0 && { votes }),
 });
 
-/** The columns of a question that {@link questionValues} fills. */
-export const COPIED_QUESTION_COLUMNS =
-  "id, room_id, sender, moderator, content, state, answered, is_pinned, timestamp, score";
-
-/** The values of {@link COPIED_QUESTION_COLUMNS}, in their order. */
-export const questionValues = (question: QuestionCopy): Value[] => [
-  question.id,
-  question.room,
-  question.sender ?? null,
-  question.moderator ?? null,
-  question.content,
-  question.state,
-  Number(question.answered ?? false),
-  Number(question.is_pinned ?? false),
-  Date.parse(question.timestamp),
-  question.votes?.length ?? 0,
-];
+/** The row of a question in a document, without its number. */
+export const copiedQuestionRow = (question: QuestionCopy) => ({
+  id: question.id,
+  room_id: question.room,
+  sender: question.sender ?? null,
+  moderator: question.moderator ?? null,
+  content: question.content,
+  state: question.state,
+  answered: Number(question.answered ?? false),
+  is_pinned: Number(question.is_pinned ?? false),
+  timestamp: Date.parse(question.timestamp),
+  score: question.votes?.length ?? 0,
+});
 
 /** One option that a ballot has. */
 export interface Choice {
@@ -115,19 +110,15 @@ export function totalsOf({
   };
 }
 
-/** The columns of a poll that {@link pollValues} fills. */
-export const COPIED_POLL_COLUMNS =
-  "id, room_id, content, state, poll_type, is_pinned, timestamp, changed, results";
-
-/** The values of {@link COPIED_POLL_COLUMNS}, in their order. @param totals of the poll. */
-export const pollValues = (poll: PollCopy, totals: PollTotals): Value[] => [
-  poll.id,
-  poll.room,
-  poll.content,
-  poll.state,
-  poll.poll_type,
-  Number(poll.is_pinned ?? false),
-  Date.parse(poll.timestamp),
-  poll.ballots?.length ?? 0,
-  totals.results,
-];
+/** The row of a poll in a document, without its number. @param totals of the poll. */
+export const copiedPollRow = (poll: PollCopy, totals: PollTotals) => ({
+  id: poll.id,
+  room_id: poll.room,
+  content: poll.content,
+  state: poll.state,
+  poll_type: poll.poll_type,
+  is_pinned: Number(poll.is_pinned ?? false),
+  timestamp: Date.parse(poll.timestamp),
+  changed: poll.ballots?.length ?? 0,
+  results: totals.results,
+});

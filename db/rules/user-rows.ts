@@ -1,7 +1,6 @@
 import type { UserCopy } from "../../schemas/world-document.js";
 import { foldedNameOf } from "./rows.js";
 import { StoreError } from "../contract/store.js";
-import type { Value } from "../copies/tables.js";
 import { foldedFieldsOf } from "./user-fields.js";
 
 /** How many users one user may block. */
@@ -25,25 +24,21 @@ export const stateJson = (
 ): string | null =>
   state && Object.keys(state).length > 0 ? JSON.stringify(state) : null;
 
-/** The columns of a user that {@link copiedUserValues} fills. */
-export const COPIED_USER_COLUMNS =
-  "id, token_id, client_id, profile, traits, last_seen, moderation_state, client_state, pretalx_id, last_login, display_name_folded, fields_folded";
-
-/** The values of {@link COPIED_USER_COLUMNS} for a user in a document, in their order. */
-export const copiedUserValues = (user: UserCopy): Value[] => [
-  user.id,
-  user.token_id,
-  user.client_id,
-  user.profile && JSON.stringify(user.profile),
-  JSON.stringify(user.traits),
-  Date.parse(user.last_seen),
-  user.moderation_state ?? "",
-  stateJson(user.client_state),
-  user.pretalx_id ?? null,
-  user.last_login == null ? null : Date.parse(user.last_login),
-  foldedNameOf(user.profile),
-  foldedFieldsOf(user.profile),
-];
+/** The row of a user in a document. */
+export const copiedUserRow = (user: UserCopy) => ({
+  id: user.id,
+  token_id: user.token_id,
+  client_id: user.client_id,
+  profile: user.profile && JSON.stringify(user.profile),
+  traits: JSON.stringify(user.traits),
+  last_seen: Date.parse(user.last_seen),
+  moderation_state: user.moderation_state ?? "",
+  client_state: stateJson(user.client_state),
+  pretalx_id: user.pretalx_id ?? null,
+  last_login: user.last_login == null ? null : Date.parse(user.last_login),
+  display_name_folded: foldedNameOf(user.profile),
+  fields_folded: foldedFieldsOf(user.profile),
+});
 
 export const tooManyBlocked = () =>
   new StoreError("quota", `A user may block ${MAX_BLOCKED} users.`, "blocks");

@@ -1,5 +1,8 @@
 import type { Value } from "../copies/tables.js";
 
+/** A row by the names of its columns. SQLite has blobs in place of erased texts. */
+export type Inserted = Readonly<Record<string, Value | Uint8Array>>;
+
 /**
  * Statements of SQL on either engine. A text is written once, in the SQL that both engines have
  * in common ([DESIGN.md](../DESIGN.md#a-domain-of-the-store) says what that is), with
@@ -27,10 +30,7 @@ export interface Sql {
    * Inserts rows into a table, in their order.
    * @param rows their columns by name; all have the columns of the first.
    */
-  insert(
-    table: string,
-    rows: readonly Readonly<Record<string, Value>>[],
-  ): Promise<void>;
+  insert(table: string, rows: readonly Inserted[]): Promise<void>;
 }
 
 /** The statements of reads. Each sees all that is committed. */

@@ -31,7 +31,8 @@ import { readWholeRoom, readWorld, toUser } from "../rules/rows.js";
 import { Searcher } from "./engine/searcher.js";
 import { userReads } from "./users/user-reads.js";
 import type { SentVisitor } from "./users/user-writes.js";
-import { copyReads } from "./copies/world-export-import.js";
+import { exportWorld } from "../shared/copies/worlds.js";
+import { IS_PRESENT } from "./copies/world-copies.js";
 import { worldReads } from "./worlds/world-reads.js";
 import { Writer } from "./engine/writer.js";
 
@@ -92,7 +93,6 @@ function storeIn(
   const rooms = roomReads(db, cache);
   const searcher = new Searcher(dataDir);
   const lists = roomListCache(cache, worlds, rooms, searcher);
-  const copies = copyReads(db);
   const users = userReads(db, cache);
   const chat = chatReads(db);
   const log = logReads(db);
@@ -121,8 +121,7 @@ function storeIn(
         ),
       delete: (id, noted, by) =>
         erasing(() => writer.run("deleteWorld", by, id, noted)),
-      export: async (id, { history = false, votes = true } = {}) =>
-        read(() => copies.exportWorld(id, history, votes)),
+      export: (id, options) => exportWorld(sql, IS_PRESENT, id, options),
       import: async (copy, { dryRun = false } = {}, by) =>
         readWorld(await writer.run("importWorld", by, copy, dryRun)),
     },

@@ -1,7 +1,7 @@
 import pg from "pg";
-import { TABLES, type Value } from "../../copies/tables.js";
-import type { Sql } from "../../shared/sql.js";
-import { slices } from "./bulk.js";
+import { TABLES } from "../../copies/tables.js";
+import { slices } from "../../shared/slices.js";
+import type { Inserted, Sql } from "../../shared/sql.js";
 
 /** Runs one statement on a connection. */
 type Run = (query: pg.QueryConfig) => Promise<pg.QueryResult>;
@@ -40,8 +40,7 @@ export function sqlOn(run: Run): Sql {
       const names = Object.keys(rows[0] ?? {});
       if (names.length === 0) return;
       const text = insertionInto(table, names);
-      const sizeOf = (row: Readonly<Record<string, Value>>) =>
-        Object.values(row).join().length;
+      const sizeOf = (row: Inserted) => Object.values(row).join().length;
       for (const slice of slices(rows, sizeOf)) {
         await query(
           text,
@@ -54,9 +53,10 @@ export function sqlOn(run: Run): Sql {
 
 /** The statement that inserts rows, of which each column is a parameter. */
 function insertionInto(table: string, names: readonly string[]): string {
-  const { columns } = TABLES.find(({ name }) => name === table)!;
+  const { columns, others } = TABLES.find(({ name }) => name === table)!;
+  const all = [...columns, ...others];
   const lists = names.map((name, i) => {
-    const { kind } = columns.find((column) => column.name === name)!;
+    const { kind } = all.find((column) => column.name === name)!;
     return `$${i + 1}::${kind === "text" ? "text" : "bigint"}[]`;
   });
   return `INSERT INTO ${table} (${names.join()}) SELECT ${names.join()}

@@ -4,7 +4,7 @@ import type { DomainWrite } from "../../shared/index.js";
 import type { memberWrites } from "../chat/chat-members.js";
 import type { messageWrites } from "../chat/chat-messages.js";
 import type { chatErasures } from "../chat/chat-remains.js";
-import type { copyWrites } from "../copies/world-export-import.js";
+import type { copyWrites } from "../copies/world-copies.js";
 import type { logPruning } from "../log/log-pruning.js";
 import type { SentHint } from "../log/sent-hints.js";
 import type { roomWrites } from "../rooms/room-writes.js";

@@ -5,7 +5,6 @@ import {
 } from "node:worker_threads";
 import { StoreError } from "../../contract/store.js";
 import { type Batch, batches, failureOf } from "./batches.js";
-import { chatCopyWrites } from "../copies/chat-import.js";
 import { memberWrites } from "../chat/chat-members.js";
 import { messageWrites } from "../chat/chat-messages.js";
 import { chatErasures } from "../chat/chat-remains.js";
@@ -20,7 +19,7 @@ import { roomWrites } from "../rooms/room-writes.js";
 import { rewriteTable } from "../erasure/scrub.js";
 import { toSent } from "../log/sent-hints.js";
 import { userWrites } from "../users/user-writes.js";
-import { copyWrites } from "../copies/world-export-import.js";
+import { copyWrites } from "../copies/world-copies.js";
 import { worldWrites } from "../worlds/world-writes.js";
 import type {
   WriteAnswer,
@@ -67,10 +66,7 @@ const writes = {
   ...memberWrites(db, log),
   ...erasures,
   ...logPruning(db, erasesLog),
-  ...copyWrites(db, sql, log, {
-    ...{ ...worlds, ...rooms, ...users },
-    ...chatCopyWrites(db, log),
-  }),
+  ...copyWrites(sql, log, { ...worlds, ...rooms }),
 } satisfies Writes;
 const attempt = batches(db, writes, log);
 

@@ -147,9 +147,9 @@ export class WriteLog implements DomainLog {
     this.#draft.note(auditRow(stamp, row, [], by.request));
   }
 
-  /** The number for an event of imported chat. An entry has to follow. See {@link Draft.skip}. */
-  skip(world: string): number {
-    return this.#draft.skip(world, 1);
+  /** The first of so many numbers for events of imported chat. An entry has to follow. See {@link Draft.skip}. */
+  skip(world: string, count: number): number {
+    return this.#draft.skip(world, count);
   }
 
   /** Erases all but the ids in the entries of a world. */

@@ -1,9 +1,7 @@
 import { randomUUID } from "node:crypto";
 import type { UserName } from "../../../schemas/users.js";
-import type { UserCopy } from "../../../schemas/world-document.js";
 import {
   type ModerationState,
-  StoreError,
   type UserChanges,
   type Visitor,
 } from "../../contract/store.js";
@@ -23,8 +21,6 @@ import {
 import { enteredUser, moderatedUser, updatedUser } from "../../log/changes.js";
 import { foldedFieldsOf } from "../../rules/user-fields.js";
 import {
-  COPIED_USER_COLUMNS,
-  copiedUserValues,
   MAX_BLOCKED,
   stateJson,
   tooManyBlocked,
@@ -55,11 +51,6 @@ export function userWrites(db: Connection, sql: Sql, log: WriteLog) {
   const isKnown = db.prepare<[string, string]>(
     `SELECT 1 FROM users WHERE id = ? AND world_id = ? AND ${IS_KNOWN}`,
   );
-  const exists = db.prepare<[string]>("SELECT 1 FROM users WHERE id = ?");
-  const insert = db.prepare<unknown[]>(
-    `INSERT INTO users (${COPIED_USER_COLUMNS}, world_id)
-     VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`,
-  );
   const update = (set: string) =>
     db.prepare<unknown[], UserRow>(
       `UPDATE users SET ${set} WHERE id = ? AND world_id = ? AND ${IS_KNOWN}
@@ -81,7 +72,7 @@ export function userWrites(db: Connection, sql: Sql, log: WriteLog) {
     `SELECT ${USER_COLUMNS} FROM users WHERE id = ? AND world_id = ? AND ${IS_KNOWN}`,
   );
   const block = db.prepare<[string, string, string]>(
-    "INSERT OR IGNORE INTO blocks (world_id, user_id, blocked_id) VALUES (?, ?, ?)",
+    "INSERT INTO blocks (world_id, user_id, blocked_id) VALUES (?, ?, ?)",
   );
   const isBlocked = db.prepare<[string, string, string]>(
     "SELECT 1 FROM blocks WHERE world_id = ? AND user_id = ? AND blocked_id = ?",
@@ -104,18 +95,6 @@ export function userWrites(db: Connection, sql: Sql, log: WriteLog) {
   /** @throws {StoreError} `absent` unless all are users of the world who are not erased. */
   function expectKnown(worldId: string, ...ids: string[]): void {
     if (!ids.every((id) => isKnown.get(id, worldId))) throw absent("user");
-  }
-
-  /**
-   * Notes that one user blocks another, as in a copy of a world.
-   * @returns whether that is new.
-   */
-  function addBlock(worldId: string, id: string, other: string): boolean {
-    expectKnown(worldId, id, other);
-    if (isBlocked.get(worldId, id, other)) return false;
-    if (countBlocked.get(worldId, id)! >= MAX_BLOCKED) throw tooManyBlocked();
-    block.run(worldId, id, other);
-    return true;
   }
 
   return {
@@ -161,26 +140,6 @@ export function userWrites(db: Connection, sql: Sql, log: WriteLog) {
       )!;
     },
 
-    /**
-     * Creates a user as it was copied.
-     * @throws {StoreError} `taken` on `users`.
-     */
-    addUser(worldId: string, user: UserCopy): void {
-      const { id, token_id, client_id } = user;
-      const name = {
-        tokenId: token_id ?? undefined,
-        clientId: client_id ?? undefined,
-      };
-      if (exists.get(id) || findNamed(worldId, name)) {
-        throw new StoreError(
-          "taken",
-          `The id ${id} of a user is taken, or its name.`,
-          "users",
-        );
-      }
-      insert.run(...copiedUserValues(user), worldId);
-    },
-
     updateUser(
       worldId: string,
       id: string,
@@ -212,10 +171,14 @@ export function userWrites(db: Connection, sql: Sql, log: WriteLog) {
       return row;
     },
 
-    addBlock,
-
     blockUser(worldId: string, id: string, other: string): void {
-      addBlock(worldId, id, other);
+      expectKnown(worldId, id, other);
+      if (!isBlocked.get(worldId, id, other)) {
+        if (countBlocked.get(worldId, id)! >= MAX_BLOCKED) {
+          throw tooManyBlocked();
+        }
+        block.run(worldId, id, other);
+      }
       log.append(worldId, { type: "user.blocked", user: id });
     },
 

@@ -9,37 +9,40 @@ import {
   toEventCopy,
 } from "../../copies/chat-copies.js";
 import type { ChannelRow } from "../../rules/chat-rows.js";
-import type { Sql } from "../../shared/sql.js";
+import type { Sql } from "../sql.js";
 
 /** How many rows one statement reads. Events take up to 64 Ki characters each. */
 const PAGE = 10_000;
 const EVENT_PAGE = 2000;
 
-const COUNT = `SELECT count(*) FROM chat_channels AS c
-  JOIN chat_events AS e ON e.world_id = $1 AND e.channel = c.number WHERE c.world_id = $1`;
+const COUNT = (isPresent: string) =>
+  `SELECT count(*) FROM chat_channels AS c JOIN chat_events AS e
+     ON e.world_id = c.world_id AND e.channel = c.number AND ${isPresent}
+   WHERE c.world_id = $1`;
 
 const CHANNELS = `SELECT number, id, direct FROM chat_channels WHERE world_id = $1 AND id > $2
-  ORDER BY id LIMIT $3::bigint`;
+  ORDER BY id LIMIT CAST($3 AS BIGINT)`;
 
-const EVENTS = `SELECT id, channel AS number, type, sender, timestamp, replaces, deleted, content
-  FROM chat_events WHERE world_id = $1 AND (channel, id) > ($2::bigint, $3::bigint)
-  ORDER BY channel, id LIMIT $4::bigint`;
+const EVENTS = (isPresent: string) =>
+  `SELECT id, channel AS number, type, sender, timestamp, replaces, deleted, content
+  FROM chat_events AS e WHERE world_id = $1 AND ${isPresent} AND (channel, id) > (CAST($2 AS BIGINT), CAST($3 AS BIGINT))
+  ORDER BY channel, id LIMIT CAST($4 AS BIGINT)`;
 
 const REACTIONS = `SELECT number, event, reaction, user_id AS user FROM chat_reactions
-  WHERE world_id = $1 AND (event, reaction, user_id) > ($2::bigint, $3, $4)
-  ORDER BY event, reaction, user_id LIMIT $5::bigint`;
+  WHERE world_id = $1 AND (event, reaction, user_id) > (CAST($2 AS BIGINT), $3, $4)
+  ORDER BY event, reaction, user_id LIMIT CAST($5 AS BIGINT)`;
 
 const MEMBERS = `SELECT channel, number, user_id AS user, hidden FROM chat_members
-  WHERE world_id = $1 AND (channel, number) > ($2::bigint, $3::bigint)
-  ORDER BY channel, number LIMIT $4::bigint`;
+  WHERE world_id = $1 AND (channel, number) > (CAST($2 AS BIGINT), CAST($3 AS BIGINT))
+  ORDER BY channel, number LIMIT CAST($4 AS BIGINT)`;
 
 const READERS = `SELECT channel, user_id AS user, pointer, listed FROM chat_readers
-  WHERE world_id = $1 AND (user_id, channel) > ($2, $3::bigint)
-  ORDER BY user_id, channel LIMIT $4::bigint`;
+  WHERE world_id = $1 AND (user_id, channel) > ($2, CAST($3 AS BIGINT))
+  ORDER BY user_id, channel LIMIT CAST($4 AS BIGINT)`;
 
 const NOTIFICATIONS = `SELECT channel, user_id AS user, event FROM chat_notifications
-  WHERE world_id = $1 AND (channel, event, user_id) > ($2::bigint, $3::bigint, $4)
-  ORDER BY channel, event, user_id LIMIT $5::bigint`;
+  WHERE world_id = $1 AND (channel, event, user_id) > (CAST($2 AS BIGINT), CAST($3 AS BIGINT), $4)
+  ORDER BY channel, event, user_id LIMIT CAST($5 AS BIGINT)`;
 
 /** A value of a key. */
 type Key = string | number;
@@ -85,14 +88,16 @@ function byChannel<R extends InChannel>(rows: readonly R[]): Map<number, R[]> {
  * The chat of a world; undefined if there is none.
  * @param sql sees one moment.
  * @param users the ids of its users who are not erased.
+ * @param isPresent the condition of an event `e` that is not over.
  * @throws {StoreError} `large` if a document cannot hold it.
  */
 export async function exportChat(
   sql: Sql,
   worldId: string,
   users: ReadonlySet<string>,
+  isPresent: string,
 ): Promise<ChatCopy | undefined> {
-  refuseLongChat((await sql.value<number>(COUNT, [worldId]))!);
+  refuseLongChat((await sql.value<number>(COUNT(isPresent), [worldId]))!);
   const channels = await allRows<ChannelRow>(
     sql,
     CHANNELS,
@@ -101,7 +106,7 @@ export async function exportChat(
     ({ id }) => [id],
   );
   if (channels.length === 0) return undefined;
-  const events = await eventsOf(sql, worldId, channels);
+  const events = await eventsOf(sql, worldId, channels, isPresent);
   const reactions = await reactionsOf(sql, worldId);
   const copies = events.map((row) => toEventCopy(row, reactions.get(row.id)));
   const copied = await channelsOf(sql, worldId, channels, events);
@@ -113,11 +118,12 @@ async function eventsOf(
   sql: Sql,
   worldId: string,
   channels: readonly ChannelRow[],
+  isPresent: string,
 ): Promise<CopiedEvent[]> {
   const ids = new Map(channels.map(({ number, id }) => [number, id]));
   const rows = await allRows<Omit<CopiedEvent, "channel"> & { number: number }>(
     sql,
-    EVENTS,
+    EVENTS(isPresent),
     worldId,
     [0, 0],
     ({ number, id }) => [number, id],

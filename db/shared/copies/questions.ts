@@ -3,10 +3,10 @@ import {
   QUESTION_COLUMNS,
   type QuestionRow,
 } from "../../rules/question-rows.js";
-import { questionValues, toQuestionCopy } from "../../copies/vote-copies.js";
+import { copiedQuestionRow, toQuestionCopy } from "../../copies/vote-copies.js";
 import { taken } from "../../copies/world-copies.js";
-import { finder, inserter, newNumbers } from "../engine/bulk.js";
-import type { Sql } from "../../shared/sql.js";
+import type { Sql } from "../sql.js";
+import { insertAll, numbersIn, refuseTaken } from "./bulk.js";
 
 const SELECT = `SELECT ${QUESTION_COLUMNS} FROM questions AS q WHERE q.world_id = $1 ORDER BY q.number`;
 
@@ -35,27 +35,6 @@ export async function exportQuestions(
   return rows.map((row) => toQuestionCopy(row, votes.get(row.number)));
 }
 
-const findIds = finder("questions", "id");
-
-const insert = inserter("questions", {
-  number: "bigint",
-  id: "text",
-  room_id: "text",
-  sender: "text",
-  moderator: "text",
-  content: "text",
-  state: "text",
-  answered: "bigint",
-  is_pinned: "bigint",
-  timestamp: "bigint",
-  score: "bigint",
-});
-
-const insertVotes = inserter("question_votes", {
-  question: "bigint",
-  user_id: "text",
-});
-
 /**
  * Creates the questions of a world that has its rooms and users already.
  * @throws {StoreError} `taken` on `questions`.
@@ -66,24 +45,18 @@ export async function importQuestions(
   questions: readonly QuestionCopy[],
 ): Promise<void> {
   if (questions.length === 0) return;
-  const ids = await findIds(
-    sql,
-    questions.map(({ id }) => id),
-  );
-  for (const { id } of questions) {
-    if (ids.has(id)) throw taken("questions", id);
-    ids.add(id);
+  const ids = questions.map(({ id }) => id);
+  await refuseTaken(sql, "questions", ids, (id) => taken("questions", id));
+  function* rows() {
+    for (const question of questions) yield copiedQuestionRow(question);
   }
-  const numbers = await newNumbers(sql, "questions", questions.length);
-  const rows = questions.map((question, i) => [
-    numbers[i]!,
-    ...questionValues(question),
-  ]);
-  await insert(sql, world, rows);
+  await insertAll(sql, "questions", world, rows());
+  const numbers = await numbersIn(sql, "questions", world);
   function* votes() {
-    for (const [i, { votes = [] }] of questions.entries()) {
-      for (const user of votes) yield [numbers[i]!, user];
+    for (const { id, votes = [] } of questions) {
+      const question = numbers.get(id)!;
+      for (const user of votes) yield { question, user_id: user };
     }
   }
-  await insertVotes(sql, world, votes());
+  await insertAll(sql, "question_votes", world, votes());
 }
