@@ -41,6 +41,7 @@ import audit from "./routes/audit.js";
 import announcements from "./routes/announcements.js";
 import items from "./routes/items.js";
 import messages from "./routes/messages.js";
+import reports from "./routes/reports.js";
 import results from "./routes/results.js";
 import serverRoutes from "./routes/server.js";
 import tokens from "./routes/tokens.js";
@@ -176,6 +177,7 @@ export const foyer: FastifyPluginCallback<FoyerOptions> = fp<FoyerOptions>(
     app.register(items);
     app.register(tokens);
     app.register(results);
+    app.register(reports);
     const { adminToken } = config;
     if (adminToken !== undefined) app.register(serverRoutes, { adminToken });
     app.register(activity);

@@ -62,7 +62,7 @@ export const others = {
   /** A silenced user, who has every right otherwise. */
   silenced: {
     rights: rightsOf.silenced,
-    traits: ["inside", "moderator", "admin"],
+    traits: ["inside", "moderator", "admin", "api"],
     enters: true,
     joined: true,
     state: "silenced",
@@ -70,9 +70,9 @@ export const others = {
   /** A user who cannot see the room. */
   outsider: { rights: rightsOf.outsider, traits: [] },
   /** An administrator of another world. */
-  foreigner: { traits: ["inside", "moderator", "admin"] },
+  foreigner: { traits: ["inside", "moderator", "admin", "api"] },
   /** A banned user, whose login is refused. */
-  banned: { traits: ["inside", "moderator", "admin"], state: "banned" },
+  banned: { traits: ["inside", "moderator", "admin", "api"], state: "banned" },
   /** A connection that did not log in. */
   stranger: { traits: [] },
 } as const satisfies Record<string, Part>;
@@ -120,7 +120,9 @@ export function audienceOf(words: string): Set<Audience> {
 
 /** The traits of a caller. */
 export const traitsOf = (role: Role): string[] =>
-  role === "member" ? ["inside"] : ["inside", role];
+  role === "member"
+    ? ["inside"]
+    : ["inside", role, ...(role === "admin" ? ["api"] : [])];
 
 /** Whether an audience holds a key, in the room or on the world. */
 export function holds(

@@ -9,12 +9,14 @@ import { questionList, questions } from "./modules/items/questions/commands.js";
 import { program } from "./modules/program/commands.js";
 import { rooms } from "./modules/rooms/commands.js";
 import { moderation, users } from "./modules/users/commands.js";
+import { records } from "./modules/world/records.js";
 import { world } from "./modules/world/commands.js";
 
 /** Every command, with its requirements. */
 export const commands = {
   ...users,
   ...world,
+  ...records,
   ...rooms,
   ...announcements,
   ...chat,

@@ -70,45 +70,60 @@ const getResults = endpoint(
     querystring: ResultsQuery,
   },
   async (request, reply) => {
-    const { kind, world_id } = request.params;
-    const { format = "json" } = request.query;
+    const { kind } = request.params;
+    const { format = "json", room } = request.query;
     if (!Object.hasOwn(kinds, kind)) throw forbidden();
-    const found = kinds[kind as ResultsKind] as unknown as Results<object>;
-    const records = await recordsFor(request, found);
-    await request.server.store.audit.record(
-      world_id,
-      resultsExported(kind, format, request.query.room),
-      authorOf(request),
-    );
-    reply.header("content-type", types[format]);
-    reply.header(
-      "content-disposition",
-      `attachment; filename="${world_id}-${kind}.${format}"`,
-    );
-    switch (format) {
-      case "json":
-        return send(reply, jsonOf(records));
-      case "csv":
-        return send(reply, csvOf(found, records));
-      case "xlsx":
-        return reply.send(await xlsxOf(found, records));
-    }
+    return sendResults(request, reply, kind as ResultsKind, format, room);
   },
 );
+
+/**
+ * Sends the results that the caller of a request may see.
+ * @param request of a caller with a world.
+ * @param room only the results of this room.
+ */
+export async function sendResults(
+  request: FastifyRequest,
+  reply: FastifyReply,
+  kind: ResultsKind,
+  format: ResultsFormat,
+  room?: string,
+): Promise<FastifyReply> {
+  const world = request.world!.value.id;
+  const found = kinds[kind] as unknown as Results<object>;
+  const records = await recordsFor(request, found, room);
+  await request.server.store.audit.record(
+    world,
+    resultsExported(kind, format, room),
+    authorOf(request),
+  );
+  reply.header("content-type", types[format]);
+  reply.header(
+    "content-disposition",
+    `attachment; filename="${world}-${kind}.${format}"`,
+  );
+  switch (format) {
+    case "json":
+      return send(reply, jsonOf(records));
+    case "csv":
+      return send(reply, csvOf(found, records));
+    case "xlsx":
+      return reply.send(await xlsxOf(found, records));
+  }
+}
 
 /**
  * The records that a caller may see.
  * @throws {Refusal} 403 if they may see none of them.
  */
 async function recordsFor(
-  request: FastifyRequest,
+  { server, caller, world: found, callerId }: FastifyRequest,
   { inWorld = [], inRooms, records }: Results<object>,
+  asked: string | undefined,
 ): Promise<AsyncIterable<object>> {
-  const { server, caller, world: found, callerId, params, query } = request;
   const { store } = server;
-  const { world_id } = params as { world_id: string };
-  const { room: asked } = query as { room?: string };
   const world = found!.value;
+  const world_id = world.id;
   if (!may(caller, inWorld, { world })) throw forbidden();
   if (!inRooms) {
     if (asked !== undefined) {

@@ -7,17 +7,19 @@ import {
   begin,
   finish,
   PATIENCE,
+  type SignIn,
   SignInError,
   type SignInProblem,
   userIdOf,
 } from "../plugins/sign-in/flow.js";
-import { seal, unseal } from "../plugins/sign-in/sealed.js";
+import { seal, unseal } from "../plugins/auth/sealed.js";
 import { providersOf } from "../plugins/sign-in/providers.js";
 import type { SignInProvider } from "../schemas/issuers.js";
 import type { World } from "../schemas/worlds.js";
 
 /** The cookie of a sign-in. Its path names the world and the provider. */
 const COOKIE = "foyer-sign-in";
+const COOKIE_SEAL = "sign-in cookie 1";
 
 /** How long a person who signed in stays, in hours. */
 const SESSION = 12;
@@ -59,7 +61,9 @@ const routes: FastifyPluginAsync = async (app) => {
           callbackOf(base, world, provider),
         );
         const ends = Date.now() + PATIENCE;
-        const sealed = seal(world, provider.id, { ...secrets, to, ends });
+        const sealed = seal(world, COOKIE_SEAL, [provider.id], {
+          ...{ ...secrets, to, ends },
+        });
         setCookie(reply, found, sealed, PATIENCE / 1000);
         return await reply.redirect(address.href, 303);
       } catch (error) {
@@ -81,7 +85,8 @@ const routes: FastifyPluginAsync = async (app) => {
       setCookie(reply, found, "", 0);
       try {
         const sealed = cookieIn(request.headers.cookie);
-        const signIn = sealed && unseal(world, provider.id, sealed);
+        const signIn =
+          sealed && unseal<SignIn>(world, COOKIE_SEAL, [provider.id], sealed);
         // Before anything is sent to the provider.
         if (!signIn || query.state !== signIn.state) {
           throw new SignInError("expired", "The cookie does not fit.");

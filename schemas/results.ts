@@ -28,3 +28,8 @@ export const ResultsList = Type.Object(
       "The results of an event. The fields are the columns of the CSV.",
   },
 );
+
+export const ReportParams = Type.Object({
+  ...WorldParams.properties,
+  report: Type.String({ description: "A sealed name of a report." }),
+});

@@ -103,6 +103,11 @@ const table: Record<string, string> = {
   "GET /api/v1/worlds/:world_id/rooms/:room_id/questions/": inRoom,
   "GET /api/v1/worlds/:world_id/rooms/:room_id/polls/": inRoom,
   "GET /api/v1/worlds/:world_id/results/:kind/": secret,
+  // Its address says who asked for it, and is sealed.
+  "GET /api/v1/worlds/:world_id/reports/:report/": all404.replaceAll(
+    "404",
+    "403",
+  ),
   "GET /api/v1/worlds/:world_id/activity/": secret,
   "GET /api/v1/worlds/:world_id/changes/": secret,
   "GET /api/v1/worlds/:world_id/audit/": secret,

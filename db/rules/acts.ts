@@ -1,9 +1,15 @@
 import type { Act } from "../contract/audit.js";
 
-/** A token was signed. The audit has its traits, and neither the token nor a name. */
-export const tokenCreated = (traits: readonly string[]): Act => ({
+/**
+ * Tokens were signed. The audit has their traits, and neither a token nor a name.
+ * @param number how many.
+ */
+export const tokenCreated = (traits: readonly string[], number = 1): Act => ({
   ...{ type: "token.created", subject: {} },
-  changes: [{ field: "traits", before: null, after: traits }],
+  changes: [
+    { field: "traits", before: null, after: traits },
+    ...(number === 1 ? [] : [{ field: "number", before: null, after: number }]),
+  ],
 });
 
 /** What is left of an event was sent. @param kind such as `chat`. */

@@ -4,7 +4,6 @@ import { type ForeignClaims, claimIn } from "../auth/claims.js";
 import { IdentityError, readUid } from "../auth/tokens.js";
 import { OutboundError } from "../outbound/refusals.js";
 import type { ProviderClients } from "./clients.js";
-import type { SignIn } from "./sealed.js";
 
 /**
  * Why the sign-in failed, for the page. `denied`: the person or the provider declined. `expired`: it took too
@@ -20,6 +19,20 @@ export class SignInError extends Error {
   ) {
     super(message);
   }
+}
+
+/** A sign-in under way, which the browser keeps for the server. */
+export interface SignIn {
+  state: string;
+  nonce: string;
+  /** The secret of PKCE. */
+  verifier: string;
+  /** Where the provider sends the person: with the address of the server as it was at the beginning. */
+  callback: string;
+  /** The address to which it leads, from the base on. */
+  to: string;
+  /** In milliseconds since 1970. */
+  ends: number;
 }
 
 /** How long a person may take, in milliseconds. */

@@ -8,6 +8,7 @@ import { chatCommands, chatPushes, SentChannel } from "./chat.js";
 import { pollCommands, pollPushes } from "./polls.js";
 import { programCommands, programPushes } from "./program.js";
 import { questionCommands, questionPushes } from "./questions.js";
+import { recordCommands } from "./records.js";
 import { roomCommands, roomPushes } from "./rooms.js";
 import { OwnUser, userCommands, userPushes } from "./users.js";
 import { worldCommands, worldPushes, WorldState } from "./world.js";
@@ -49,6 +50,7 @@ export type Authenticated = Static<typeof Authenticated>;
 export const commands = {
   ...userCommands,
   ...worldCommands,
+  ...recordCommands,
   ...roomCommands,
   ...announcementCommands,
   ...chatCommands,
@@ -98,6 +100,7 @@ export * from "./frames.js";
 export * from "./polls.js";
 export * from "./program.js";
 export * from "./questions.js";
+export * from "./records.js";
 export * from "./rooms.js";
 export * from "./users.js";
 export * from "./world.js";

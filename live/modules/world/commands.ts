@@ -33,7 +33,7 @@ export interface WorldPorts {
 
 /** The settings of a world. */
 export const world: CommandTable<
-  Extract<keyof Commands, `world.${string}`>,
+  Extract<keyof Commands, `world.config.${string}`>,
   WorldPorts
 > = {
   "world.config.get": { requires: "world.update", handler: getConfig },

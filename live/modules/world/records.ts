@@ -1,0 +1,180 @@
+import { randomUUID } from "node:crypto";
+import type { AuditEntry, AuditStore } from "../../../db/contract/audit.js";
+import type { RoomStore, UserStore } from "../../../db/contract/store.js";
+import { tokenCreated } from "../../../db/rules/acts.js";
+import { signToken } from "../../../db/worlds.js";
+import type { Commands } from "../../../schemas/live/index.js";
+import { linkTo } from "../../../schemas/plain/links.js";
+import {
+  parseReport,
+  type Report,
+  reportNames,
+  type ReportName,
+  resultOf,
+} from "../../../plugins/reports/report.js";
+import { sealReport } from "../../../plugins/reports/sealed.js";
+import { kinds } from "../../../db/results/index.js";
+import type { Clock } from "../../../db/log/clock.js";
+import type { Context } from "../../context.js";
+import type { CommandTable } from "../../module.js";
+import {
+  invalidPayload,
+  unknownRoom,
+  worldDenied,
+} from "../../rules/problems.js";
+import { mayInRoom } from "../../rules/rights.js";
+
+/** The ports of the commands about a whole event. */
+export interface RecordPorts {
+  readonly clock: Clock;
+  readonly store: {
+    readonly audit: AuditStore;
+    readonly rooms: RoomStore;
+    readonly users: UserStore;
+  };
+}
+
+type Generate = `world.report.generate.${ReportName}`;
+
+const reports = Object.fromEntries(
+  reportNames.map((name) => [
+    `world.report.generate.${name}`,
+    { requires: "world.feed", handler: generate(name) },
+  ]),
+) as unknown as Pick<CommandTable<Generate, RecordPorts>, Generate>;
+
+/** Links for people, the audit, and the results of an event. */
+export const records: CommandTable<
+  | "world.tokens.generate"
+  | "world.auditlog.list"
+  | "world.report.status"
+  | Generate,
+  RecordPorts
+> = {
+  "world.tokens.generate": { requires: "world.secrets", handler: tokens },
+  "world.auditlog.list": { requires: "world.feed", handler: auditLog },
+  ...reports,
+  "world.report.status": { requires: "world.feed", handler: status },
+};
+
+async function tokens(
+  { ports, connection, world }: Context<RecordPorts>,
+  { number, traits, days, long }: Commands["world.tokens.generate"]["payload"],
+) {
+  const results: string[] = [];
+  const link = { address: connection.base, world: connection.world };
+  for (let made = 0; made < Number(number); made++) {
+    const token = await signToken(world.value, {
+      uid: randomUUID(),
+      traits,
+      expiresIn: `${Number(days)}d`,
+    });
+    results.push(long ? token : linkTo("event", { ...link, token }));
+  }
+  await ports.store.audit.record(
+    connection.world,
+    tokenCreated(traits, Number(number)),
+    connection.author,
+  );
+  return { results };
+}
+
+/** How many entries the audit shows, and in how many characters at most: older ones are left out. */
+const ENTRIES = 1000;
+const MAX_AUDIT = 8 * 1024 * 1024;
+
+/** How many users are read at once. */
+const USERS = 200;
+
+/** How much of a name is shown, in characters. */
+const MAX_NAME = 200;
+
+async function auditLog({ ports, connection }: Context<RecordPorts>) {
+  const { audit, users } = ports.store;
+  const { entries } = await audit.list(connection.world, {
+    page: 1,
+    pageSize: ENTRIES,
+  });
+  const ids = [...new Set(entries.flatMap(({ by }) => by.user ?? []))];
+  const people = new Map<string, object>();
+  for (let from = 0; from < ids.length; from += USERS) {
+    const some = ids.slice(from, from + USERS);
+    for (const user of await users.getMany(connection.world, some)) {
+      const name = user.profile?.display_name;
+      const shown = typeof name === "string" ? name.slice(0, MAX_NAME) : null;
+      const profile = shown === null ? {} : { display_name: shown };
+      people.set(user.id, { id: user.id, profile, deleted: user.deleted });
+    }
+  }
+  const results: ReturnType<typeof shownEntry>[] = [];
+  let size = 0;
+  for (const entry of entries) {
+    const shown = shownEntry(entry, people);
+    size += JSON.stringify(shown).length;
+    if (size > MAX_AUDIT) break;
+    results.push(shown);
+  }
+  return { results };
+}
+
+type Audited = Commands["world.auditlog.list"]["result"]["results"][number];
+
+const shownEntry = (
+  { number, at, by, type, subject, changes }: AuditEntry,
+  people: ReadonlyMap<string, object>,
+): Audited => ({
+  id: number,
+  user: (people.get(by.user ?? "") as Audited["user"] | undefined) ?? null,
+  type,
+  data: { ...subject, changes },
+  timestamp: new Date(at).toISOString(),
+});
+
+function generate(name: ReportName) {
+  return async (
+    context: Context<RecordPorts>,
+    payload: Commands[Generate]["payload"],
+  ) => {
+    const { format = "csv", room, channel } = payload ?? {};
+    const asked = room ?? channel ?? undefined;
+    const { ports, connection, login, world, may } = context;
+    const { inWorld = [], inRooms } = kinds[resultOf(name)];
+    if (!inWorld.every(may)) throw worldDenied();
+    if (asked !== undefined) {
+      const found =
+        inRooms && typeof asked === "string"
+          ? await ports.store.rooms.get(connection.world, asked)
+          : undefined;
+      const sees =
+        found && mayInRoom(login, "room.view", world.value, found.value);
+      if (!sees) throw unknownRoom();
+    }
+    const report: Report = {
+      ...{ name, format },
+      ...(asked !== undefined && { room: asked as string }),
+    };
+    return {
+      resultid: [name, format, ...(report.room ? [report.room] : [])].join(":"),
+    };
+  };
+}
+
+/** For how long the address of a report is good, in milliseconds. */
+const HOUR = 3_600_000;
+
+async function status(
+  { ports, connection, login, world, me }: Context<RecordPorts>,
+  { resultid }: Commands["world.report.status"]["payload"],
+) {
+  const report = parseReport(resultid);
+  if (!report) throw invalidPayload({ resultid: ["There is no such report."] });
+  const address = sealReport(world.value, {
+    ...report,
+    user: me.id,
+    traits: [...login.traits],
+    key: login.identity.key,
+    ends: ports.clock.date() + HOUR,
+  });
+  const path = `/api/v1/worlds/${encodeURIComponent(connection.world)}/reports/${address}/`;
+  return { ready: true, result: `${connection.base}${path}` };
+}

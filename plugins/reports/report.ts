@@ -1,0 +1,39 @@
+import type { ResultsKind } from "../../db/results/index.js";
+import { uuid } from "../../schemas/plain/texts.js";
+
+// Reports are what Venueless calls results. Nothing is made before somebody opens the address of
+// a report, so the id of a report says what it is.
+
+const kindOf = {
+  attendee_list: "people",
+  chat_history: "chat",
+  question_history: "questions",
+  poll_history: "polls",
+} as const satisfies Record<string, ResultsKind>;
+
+export type ReportName = keyof typeof kindOf;
+
+export const reportNames = Object.keys(kindOf) as ReportName[];
+
+/** The results that a report lists. */
+export const resultOf = (name: ReportName): ResultsKind => kindOf[name];
+
+/** What a report lists, and how. */
+export interface Report {
+  readonly name: ReportName;
+  readonly format: "csv" | "xlsx";
+  /** Only of the room with this id. */
+  readonly room?: string | undefined;
+}
+
+const UUID = new RegExp(uuid.pattern);
+
+/** The report that an id names; undefined if it names none. */
+export function parseReport(id: unknown): Report | undefined {
+  if (typeof id !== "string" || id.length > 200) return undefined;
+  const [name = "", format, room, ...more] = id.split(":");
+  if (!Object.hasOwn(kindOf, name) || more.length > 0) return undefined;
+  if (format !== "csv" && format !== "xlsx") return undefined;
+  if (room !== undefined && !UUID.test(room)) return undefined;
+  return { name: name as ReportName, format, room };
+}
