@@ -128,7 +128,7 @@ export function composeLive(parts: LiveParts) {
   const crowdsIn = crowds.in.bind(crowds);
   const world = worldModule({
     ...delivery,
-    ...{ store, doors, crowdsIn },
+    ...{ store, random, doors, crowdsIn },
     keepChannels: (...args) => chat.channels.keepRights(...args),
     listAgain: (connections) => chat.readStates.listAgain(connections),
   });

@@ -1,4 +1,3 @@
-import { randomUUID } from "node:crypto";
 import type { AuditEntry, AuditStore } from "../../../db/contract/audit.js";
 import type { RoomStore, UserStore } from "../../../db/contract/store.js";
 import { tokenCreated } from "../../../db/rules/acts.js";
@@ -15,6 +14,7 @@ import {
 import { sealReport } from "../../../plugins/reports/sealed.js";
 import { kinds } from "../../../db/results/index.js";
 import type { Clock } from "../../../db/log/clock.js";
+import type { Random } from "../../../db/log/random.js";
 import type { Context } from "../../context.js";
 import type { CommandTable } from "../../module.js";
 import {
@@ -27,6 +27,7 @@ import { mayInRoom } from "../../rules/rights.js";
 /** The ports of the commands about a whole event. */
 export interface RecordPorts {
   readonly clock: Clock;
+  readonly random: Random;
   readonly store: {
     readonly audit: AuditStore;
     readonly rooms: RoomStore;
@@ -65,7 +66,7 @@ async function tokens(
   const link = { address: connection.base, world: connection.world };
   for (let made = 0; made < Number(number); made++) {
     const token = await signToken(world.value, {
-      uid: randomUUID(),
+      uid: ports.random.id(),
       traits,
       expiresIn: `${Number(days)}d`,
     });
