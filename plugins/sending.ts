@@ -65,6 +65,7 @@ const OTHER_TYPES: Record<string, string> = {
   ".m4s": "video/mp4",
   ".md": "text/markdown; charset=utf-8",
   ".mp4": "video/mp4",
+  ".woff2": "font/woff2",
 };
 
 const EXTENSIONS = { br: ".br", gzip: ".gz" };

@@ -1,6 +1,7 @@
 import { spawnSync } from "node:child_process";
 import { createHash } from "node:crypto";
 import {
+  appendFileSync,
   existsSync,
   readdirSync,
   readFileSync,
@@ -70,6 +71,12 @@ const parts = [
     async make() {
       const { build } = await import("vite");
       await build({ configFile: "web/vite.config.ts", logLevel: "warn" });
+      // The bundler lists scripts only.
+      const font = "node_modules/@fontsource-variable/inter/LICENSE";
+      appendFileSync(
+        join(OUT, "pages/web/licenses.md"),
+        `\n## Inter - OFL-1.1\n\n${readFileSync(font, "utf8")}`,
+      );
       compress(join(OUT, "pages/web"));
     },
   },

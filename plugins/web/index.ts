@@ -9,8 +9,10 @@ import { PAGES } from "../places.js";
 import { hasVersion } from "../replies.js";
 import { isNew } from "../setup.js";
 import { BuiltFiles, sendCoded } from "../sending.js";
+import { headOf, iconOf, manifestOf } from "./head.js";
 import { pageConfig } from "./page-config.js";
 import { pageHeaders, playerHeaders } from "./policies.js";
+import { programPreview } from "./preview.js";
 import stream from "./stream.js";
 import { type Filling, templateOf } from "./template.js";
 
@@ -25,7 +27,7 @@ export interface WebOptions {
 const HASHED = /-[\w-]{8}\.\w+$/;
 
 /** The names of files in dist/pages/web. */
-const NAME = /^[\w-]+\.(css|js|md|svg)$/;
+const NAME = /^[\w-]+\.(css|js|md|svg|woff2)$/;
 
 /** The id of a room, as an address may have it. */
 const ROOM_ID = /^[\w-]{1,100}$/;
@@ -84,7 +86,13 @@ export default fp<WebOptions>(
       const [path = ""] = request.url.split(/[?#]/, 1);
       const isEmpty = !world && (await isNew(app.store));
       const at = { path, embed, isNew: isEmpty };
-      const page = pageConfig(at, world, uploads);
+      const isShared = template === attend;
+      const page = {
+        ...pageConfig(at, world, uploads),
+        ...(isShared &&
+          world &&
+          (await programPreview(world, app.store, Date.now()))),
+      };
       const isSetup = template === setup && isEmpty;
       if (!world && !isSetup) reply.code(404);
       return sendHtml(
@@ -93,8 +101,29 @@ export default fp<WebOptions>(
           base: page.base,
           title: page.title ?? undefined,
           config: page,
+          head: headOf(page, { server: request.base, path }, isShared),
         }),
       );
+    }
+
+    for (const folder of ["/", "/w/:world/"]) {
+      // Guests read them: of an event that is not theirs, they are as without an event.
+      const read = async (request: FastifyRequest) =>
+        pageConfig({ path: "/", embed: null }, await worldOf(request), uploads);
+      app.get(
+        `${folder}manifest.webmanifest`,
+        { config },
+        async (request, reply) => {
+          const text = JSON.stringify(
+            manifestOf(await read(request), request.base),
+          );
+          return sendText(reply, text, "application/manifest+json");
+        },
+      );
+      app.get(`${folder}icon.svg`, { config }, async (request, reply) => {
+        reply.header("content-security-policy", "default-src 'none'");
+        return sendText(reply, iconOf(await read(request)), "image/svg+xml");
+      });
     }
 
     const playerPage = player({ base: "../" });
@@ -157,11 +186,18 @@ function embedOf({ query }: FastifyRequest): string | null {
   return typeof room === "string" && ROOM_ID.test(room) ? room : "";
 }
 
-function sendHtml(reply: FastifyReply, html: string): FastifyReply {
-  const tag = `"${createHash("sha256").update(html).digest("base64url").slice(0, 22)}"`;
-  reply.header("etag", tag);
+const sendHtml = (reply: FastifyReply, html: string): FastifyReply =>
+  sendText(reply, html, "text/html; charset=utf-8");
+
+function sendText(
+  reply: FastifyReply,
+  text: string,
+  type: string,
+): FastifyReply {
+  const tag = `"${createHash("sha256").update(text).digest("base64url").slice(0, 22)}"`;
+  reply.headers({ etag: tag, "cache-control": "no-cache" });
   if (reply.statusCode === 200 && hasVersion(reply.request, tag)) {
     return reply.code(304).send();
   }
-  return reply.type("text/html; charset=utf-8").send(html);
+  return reply.type(type).send(text);
 }

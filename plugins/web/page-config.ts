@@ -1,9 +1,10 @@
 import type { Config } from "../../config.js";
-import { may } from "../../schemas/plain/permissions.js";
 import { providersOf } from "../sign-in/providers.js";
 import type { World } from "../../schemas/worlds.js";
 import { webAddress } from "../../web/lib/addresses.js";
 import type { Links, PageConfig, Theme } from "../../web/lib/page.js";
+import { fieldOf, isText } from "./fields.js";
+import { eventPreview, isPublic } from "./preview.js";
 
 /** The parts of a page's address. */
 export interface PageAddress {
@@ -31,6 +32,7 @@ export function pageConfig(
     title: world && isPublic(world) ? world.title : null,
     theme: world ? themeOf(world.config) : {},
     ...(world && linksOf(world.config)),
+    ...(world && isPublic(world) && eventPreview(world)),
     locale: world ? localeOf(world.config) : null,
     embed,
     signIn: world
@@ -45,10 +47,6 @@ function baseOf(path: string): string {
   const depth = path.split("/").length - 2;
   return depth > 0 ? "../".repeat(depth) : "./";
 }
-
-/** Whether the title of a world is public. */
-const isPublic = (world: World): boolean =>
-  may({ traits: new Set() }, ["world.view"], { world });
 
 /** The longest address of a logo, in characters. */
 const MAX_LOGO = 2000;
@@ -98,12 +96,4 @@ function localeOf({ locale }: Record<string, unknown>): string | null {
   const isTag =
     isText(locale, 35) && /^[a-z]{2,8}(-[a-z0-9]{1,8})*$/i.test(locale);
   return isTag ? locale : null;
-}
-
-const isText = (value: unknown, maxLength: number): value is string =>
-  typeof value === "string" && value !== "" && value.length <= maxLength;
-
-function fieldOf(value: unknown, name: string): unknown {
-  if (typeof value !== "object" || value === null) return undefined;
-  return Object.getOwnPropertyDescriptor(value, name)?.value;
 }

@@ -38,6 +38,7 @@ export function pageHeaders(
     "connect-src 'self'",
     sources("media-src 'self' blob:", files),
     "font-src 'self'",
+    "manifest-src 'self'",
     "frame-src 'self' https: http:",
     TRUSTED_TYPES,
     "trusted-types svelte-trusted-html dompurify",

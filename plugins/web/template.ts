@@ -6,10 +6,13 @@ export interface Filling {
   title?: string | undefined;
   /** The settings of the page, as a JSON value. */
   config?: unknown;
+  /** HTML in place of the icon of the page. */
+  head?: string;
 }
 
 /** The places of a built page that a {@link Filling} replaces. */
-const PLACES = /"\.\/web\/|<meta name="foyer" content="|<title>[^<]*<\/title>/;
+const PLACES =
+  /<link rel="icon"[^>]*>|"\.\/web\/|<meta name="foyer" content="|<title>[^<]*<\/title>/;
 
 /**
  * Prepares a page that Vite built.
@@ -18,14 +21,16 @@ const PLACES = /"\.\/web\/|<meta name="foyer" content="|<title>[^<]*<\/title>/;
 export function templateOf(html: string): (filling: Filling) => string {
   const texts = html.split(new RegExp(PLACES, "g"));
   const places = html.match(new RegExp(PLACES, "g")) ?? [];
-  return ({ base, title, config }) =>
-    texts.reduce((before, text, at) => {
-      const place = places[at - 1]!;
-      return before + filled(place, { base, title, config }) + text;
-    });
+  return (filling) =>
+    texts.reduce(
+      (before, text, at) => before + filled(places[at - 1]!, filling) + text,
+    );
 }
 
-function filled(place: string, { base, title, config }: Filling): string {
+function filled(place: string, { base, title, config, head }: Filling): string {
+  if (place.startsWith("<link")) {
+    return head ?? place.replace('"./web/', `"${base}web/`);
+  }
   if (place.startsWith('"')) return `"${base}web/`;
   if (place.startsWith("<meta")) return place + escaped(JSON.stringify(config));
   return title === undefined ? place : `<title>${escaped(title)}</title>`;
@@ -40,5 +45,5 @@ const ENTITIES: Record<string, string> = {
 };
 
 /** Text for the content of an element, or for an attribute in quotes. */
-const escaped = (text: string): string =>
+export const escaped = (text: string): string =>
   text.replace(/[&<>"']/g, (character) => ENTITIES[character]!);

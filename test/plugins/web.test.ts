@@ -31,6 +31,9 @@ const rulesOf = (policy = ""): Record<string, string> =>
     }),
   );
 
+/** What a page loads: hashed files, its manifest and its icon. */
+const LOADED = /\/(web\/[\w.-]+|manifest\.webmanifest|icon\.svg)$/;
+
 void t.test("every address finds its page and its files", async (t) => {
   const { app, call } = await serve(t, [worldOf("fair"), worldOf("other")]);
   const cases: Record<string, [script: string, world: string | null]> = {
@@ -69,8 +72,12 @@ void t.test("every address finds its page and its files", async (t) => {
       const page = new URL(`http://x${prefix}${url}`);
       for (const link of links) {
         const { pathname } = new URL(link, page);
-        t.ok(pathname.startsWith(`${prefix}/web/`), `${url} loads ${pathname}`);
-        const asset = await app.inject(pathname.slice(prefix.length));
+        t.match(pathname, LOADED, `${url} loads ${pathname}`);
+        t.ok(pathname.startsWith(`${prefix}/`));
+        const asset = await app.inject({
+          url: pathname.slice(prefix.length),
+          headers: { host: "other.example.org" },
+        });
         t.equal(asset.statusCode, 200, `${url} ${link}`);
       }
       const { href } = new URL(configOf(text).base, page);
@@ -111,6 +118,7 @@ void t.test("the policy of the pages", async (t) => {
         "connect-src": "'self'",
         "media-src": "'self' blob:",
         "font-src": "'self'",
+        "manifest-src": "'self'",
         "frame-src": "'self' https: http:",
         "base-uri": "'none'",
         "form-action": "'none'",
@@ -323,6 +331,132 @@ void t.test("what a page says of a world", async (t) => {
       t.equal(text.match(/<script/g)!.length, 1, "its own script");
     }
   }
+});
+
+const HOUR = 60 * 60 * 1000;
+const at = (hours: number) => new Date(Date.now() + hours * HOUR).toISOString();
+
+void t.test("the event before the login", async (t) => {
+  const event = {
+    starts_at: at(-2),
+    ends_at: at(9),
+    tagline: "Where <maps> come from",
+    location: "Ghent & online",
+    cover: { url: "/media/pub/open/cover.png" },
+  };
+  const config = (id: string) => ({
+    ...worldOf(id).config,
+    timezone: "Europe/Brussels",
+    event,
+    theme: { colors: { primary: "#ffcc00" } },
+  });
+  const { call, store } = await serve(t, [
+    worldOf("open", { config: config("open") }),
+    worldOf("read", {
+      config: config("read"),
+      permission_config: { "program.read": ["attendee"] },
+    }),
+    worldOf("closed", {
+      config: config("closed"),
+      permission_config: { "world.view": ["attendee"] },
+    }),
+    worldOf("bare"),
+    worldOf("odd", {
+      config: {
+        ...worldOf("odd").config,
+        event: { starts_at: "soon", tagline: 7, cover: ["x"] },
+      },
+    }),
+  ]);
+  const worlds = ["open", "read", "closed"];
+  for (const id of worlds) {
+    const room = async (name: string, permission_config = {}) =>
+      (await store.rooms.create(id, { name, permission_config })).value.id;
+    const hall = await room("Hall");
+    const hidden = await room("Backstage", { "room.view": ["crew"] });
+    const speaker = async (name: string) => {
+      const made = await store.program.createSpeaker(id, { name }, []);
+      return "faults" in made ? t.fail(name) : made.value.id;
+    };
+    const [ada, spy] = [await speaker("Ada"), await speaker("Spy")];
+    const session = (title: string, from: number, more: object = {}) =>
+      store.program.createSession(id, {
+        ...{ title, starts_at: at(from), ends_at: at(from + 1) },
+        ...{ room_id: hall, ...more },
+      });
+    await session("Over", -2);
+    await session("On", -0.5, { speaker_ids: [ada] });
+    await session("Secret", 0.1, { room_id: hidden, speaker_ids: [spy] });
+    await session("Draft", 0.2, { state: "draft", speaker_ids: [spy] });
+    for (const hour of [1, 2, 3, 4]) await session(`Talk ${hour}`, hour);
+  }
+  const pageOf = async (id: string) => {
+    const { text } = await call({ url: `/w/${id}/` });
+    return { text, page: configOf(text) };
+  };
+  const open = await pageOf("open");
+  const { cover, ...stored } = event;
+  t.strictSame(open.page.event, {
+    ...stored,
+    cover: cover.url,
+    timezone: "Europe/Brussels",
+  });
+  t.match(open.page.program, {
+    sessions: [
+      { title: "On", room: "Hall", speakers: ["Ada"] },
+      { title: "Talk 1", speakers: [] },
+      { title: "Talk 2" },
+      { title: "Talk 3" },
+    ],
+    more: 2,
+    speakers: [{ name: "Ada", picture: null }],
+  });
+  for (const tag of [
+    `<meta property="og:title" content="The open" />`,
+    `<meta property="og:description" content="Where &lt;maps&gt; come from · `,
+    `<meta name="description" content="Where &lt;maps&gt;`,
+    `<meta property="og:url" content="http://`,
+    `/media/pub/open/cover.png" />`,
+    `<meta name="theme-color" content="#ffcc00" />`,
+    `<link rel="manifest" href="../../w/open/manifest.webmanifest" />`,
+  ]) {
+    t.ok(open.text.includes(tag), tag);
+  }
+  t.notMatch(JSON.stringify(open.page), /Secret|Spy|Draft|Over/);
+
+  const read = await pageOf("read");
+  t.strictSame(read.page.program, undefined);
+  t.match(read.page.event, { tagline: event.tagline });
+  const closed = await pageOf("closed");
+  t.notMatch(closed.text, /og:|manifest|maps|Ghent|Talk|The closed/);
+  t.notMatch(configOf(closed.text), { event: {} });
+  const manifest = await call({ url: "/w/closed/manifest.webmanifest" });
+  t.match(JSON.parse(manifest.text), { name: "Foyer" });
+  for (const id of ["bare", "odd"]) {
+    const { page } = await pageOf(id);
+    t.notOk(page.event ?? page.program, id);
+  }
+
+  // What is taken from guests is gone at once.
+  await store.worlds.update("open", {
+    permission_config: { "program.read": ["attendee"] },
+  });
+  t.strictSame((await pageOf("open")).page.program, undefined);
+
+  const installed = await call({ url: "/w/open/manifest.webmanifest" });
+  t.match(installed, {
+    status: 200,
+    headers: { "content-type": "application/manifest+json" },
+  });
+  t.match(JSON.parse(installed.text), {
+    name: "The open",
+    start_url: "./",
+    theme_color: "#ffcc00",
+    icons: [{ src: "./icon.svg", type: "image/svg+xml" }],
+  });
+  const icon = await call({ url: "/w/open/icon.svg" });
+  t.match(icon.headers["content-type"], "image/svg+xml");
+  t.match(icon.text, /fill="#ffcc00".*fill="#000".*>T<\/text>/);
 });
 
 void t.test("a browser asks again only for what has changed", async (t) => {

@@ -13,6 +13,7 @@ import {
   colorOf,
   contrast,
   readable,
+  inkOn,
   themeProperties,
 } from "../../web/state/theme.js";
 
@@ -77,10 +78,13 @@ void t.test("any color of a world can be read", async (t) => {
     const color = colorOf(text)!;
     t.ok(contrast(readable(color, "light"), [255, 255, 255]) >= 4.5, text);
     t.ok(contrast(readable(color, "dark"), [26, 26, 33]) >= 4.5, text);
-    const { "--on-accent": on } = themeProperties({
-      colors: { primary: text },
+    const ink = inkOn(color) === "#fff" ? [255, 255, 255] : [0, 0, 0];
+    t.ok(contrast(color, ink as never) >= 4.5, `${text} with text on it`);
+    t.match(themeProperties({ colors: { primary: text } }), {
+      "--brand": `rgb(${color.join(" ")})`,
+      "--on-brand": inkOn(color),
+      "--accent": /^light-dark\(rgb\(\d+ \d+ \d+\), rgb\(\d+ \d+ \d+\)\)$/,
     });
-    t.match(on, /^light-dark\(rgb\(\d+ \d+ \d+\), rgb\(\d+ \d+ \d+\)\)$/, text);
   }
   for (const primary of ["red", "#fff", "#12345g", "url(x)", "", undefined]) {
     t.same(themeProperties({ colors: { primary: primary! } }), {});

@@ -10,6 +10,10 @@ export interface PageConfig {
   title: string | null;
   theme: Theme;
   links?: Links;
+  /** When and where the event is, if guests may see the world. */
+  event?: EventPreview;
+  /** How the program goes on, on the first page, if guests may read it. */
+  program?: ProgramPreview;
   /** The language that the world prefers; null for the browser's. */
   locale: string | null;
   /**
@@ -29,12 +33,51 @@ export interface Links {
   more?: { label: string; url: string }[];
 }
 
+/** The sound part of `config.event`. Times are RFC 3339. */
+export interface EventPreview {
+  starts_at?: string;
+  ends_at?: string;
+  tagline?: string;
+  location?: string;
+  /** The address of a picture. */
+  cover?: string;
+  /** The name of the time zone in which the times are shown. */
+  timezone?: string;
+}
+
+/** The next sessions of a program, and some of its speakers. */
+export interface ProgramPreview {
+  sessions: PreviewSession[];
+  /** How many scheduled sessions there are besides. */
+  more: number;
+  speakers: PreviewSpeaker[];
+}
+
+export interface PreviewSession {
+  title: string;
+  starts_at: string;
+  ends_at: string | null;
+  /** The name of its room; empty without one. */
+  room: string;
+  speakers: string[];
+}
+
+export interface PreviewSpeaker {
+  name: string;
+  organization: string;
+  picture: string | null;
+}
+
 /** The look of a world: the part of `config.theme` that the pages use. */
 export interface Theme {
   /** Colors, as `#rrggbb`. */
   colors?: { primary?: string };
   logo?: { url?: string };
 }
+
+/** Whether guests may see more of an event than its title. */
+export const hasFace = ({ event, program }: PageConfig): boolean =>
+  event !== undefined || program !== undefined;
 
 /** The configuration of this page. */
 export function readPage(document: Document): PageConfig {

@@ -54,18 +54,25 @@ export function readable(color: Rgb, scheme: "light" | "dark"): Rgb {
 
 const css = (color: Rgb) => `rgb(${color.join(" ")})`;
 
-/** The custom properties of tokens.css that a theme replaces. */
+const WHITE: Rgb = [255, 255, 255];
+const BLACK: Rgb = [0, 0, 0];
+
+/** The color of text on a color: the better of black and white, at least 4.58 to 1. */
+export const inkOn = (color: Rgb): "#000" | "#fff" =>
+  contrast(color, WHITE) > contrast(color, BLACK) ? "#fff" : "#000";
+
+/**
+ * The custom properties of tokens.css that a theme replaces: its color as it is, and one that
+ * can be read where it is text itself.
+ */
 export function themeProperties({ colors }: Theme): Record<string, string> {
   const primary = colorOf(colors?.primary);
   if (!primary) return {};
-  const light = readable(primary, "light");
-  const dark = readable(primary, "dark");
-  const white: Rgb = [255, 255, 255];
-  const black: Rgb = [17, 17, 22];
-  const on = (color: Rgb) =>
-    contrast(color, white) > contrast(color, black) ? white : black;
+  const light = css(readable(primary, "light"));
+  const dark = css(readable(primary, "dark"));
   return {
-    "--accent": `light-dark(${css(light)}, ${css(dark)})`,
-    "--on-accent": `light-dark(${css(on(light))}, ${css(on(dark))})`,
+    "--brand": css(primary),
+    "--on-brand": inkOn(primary),
+    "--accent": `light-dark(${light}, ${dark})`,
   };
 }
