@@ -23,8 +23,6 @@ import type { Site } from "./site.js";
 import { soon } from "./soon.js";
 import { SECRET, type Stage } from "./stage.js";
 
-const RENEWED = "program.updated";
-
 /** How many differences of one part of a state are shown. */
 const SHOWN = 3;
 
@@ -174,11 +172,7 @@ class Verification {
       this.#present.map(async (name) => {
         const all = await this.#received(name);
         const named = expected.get(name)!;
-        // Where earlier rows left a program, each change of rules renews its version.
-        const mayRenew =
-          !this.#isCertain && !named.some(([push]) => push === RENEWED);
-        const got = mayRenew ? all.filter(([push]) => push !== RENEWED) : all;
-        this.#compare(name, got, named);
+        this.#compare(name, all, named);
         for (const frame of all) this.#seats.of(name).mirror?.pushed(frame);
       }),
     );

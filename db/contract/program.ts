@@ -42,7 +42,7 @@ export interface Program {
   /** By name, then by id. */
   readonly speakers: readonly Versioned<Speaker>[];
   readonly places: ReadonlyMap<Place, PlaceStamps>;
-  /** Changes with the rules of the world and its rooms, and with the dates of the event. */
+  /** Changes with the rules that say who sees what of the program, and with the dates of the event. */
   readonly settings: string;
 }
 

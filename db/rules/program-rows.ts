@@ -43,10 +43,10 @@ export interface SpeakerRow {
 const columnOf = (time: string | null): number | null =>
   time === null ? null : timeIn(time)!;
 
-/** The session in a row, with its version. */
-export function sessionOf(row: SessionRow): Versioned<Session> {
+/** The session in a row. */
+export function sessionIn(row: SessionRow): Session {
   const detail = JSON.parse(row.detail) as Omit<Session, keyof SessionRow>;
-  const session: Session = {
+  return {
     id: row.id,
     title: row.title,
     subtitle: detail.subtitle,
@@ -66,8 +66,11 @@ export function sessionOf(row: SessionRow): Versioned<Session> {
     import_id: row.import_id,
     state: row.state as Session["state"],
   };
-  return versionOf(session, row.revision);
 }
+
+/** The session in a row, with its version. */
+export const sessionOf = (row: SessionRow): Versioned<Session> =>
+  versionOf(sessionIn(row), row.revision);
 
 /** The row of a session. */
 export function sessionRow(session: Session, revision: number): SessionRow {
@@ -86,10 +89,10 @@ export function sessionRow(session: Session, revision: number): SessionRow {
   };
 }
 
-/** The speaker in a row, with its version. */
-export function speakerOf(row: SpeakerRow): Versioned<Speaker> {
+/** The speaker in a row. */
+export function speakerIn(row: SpeakerRow): Speaker {
   const detail = JSON.parse(row.detail) as Omit<Speaker, keyof SpeakerRow>;
-  const speaker: Speaker = {
+  return {
     id: row.id,
     name: row.name,
     biography: detail.biography,
@@ -99,8 +102,11 @@ export function speakerOf(row: SpeakerRow): Versioned<Speaker> {
     user_id: row.user_id,
     import_id: row.import_id,
   };
-  return versionOf(speaker, row.revision);
 }
+
+/** The speaker in a row, with its version. */
+export const speakerOf = (row: SpeakerRow): Versioned<Speaker> =>
+  versionOf(speakerIn(row), row.revision);
 
 /** The row of a speaker. */
 export function speakerRow(speaker: Speaker, revision: number): SpeakerRow {

@@ -45,11 +45,18 @@ export function seenProgram(
   };
 }
 
-/** The places of a program whose sessions a reader may see, in a fixed order. */
+/** The stamps of the places whose sessions a reader may see, in a fixed order. */
 function placesOf({ places }: Program, { edits, seesRoom }: Reader) {
   const isSeen = (place: string) =>
     place === NO_ROOM || (place === UNNAMED ? edits : seesRoom(place));
-  return [...places].filter(([place]) => isSeen(place));
+  const stampOf = ({ shown, all }: PlaceStamps) => (edits ? all : shown);
+  return (
+    [...places]
+      .filter(([place]) => isSeen(place))
+      .map(([place, stamps]) => [place, stampOf(stamps)] as const)
+      // A place that only ever had drafts.
+      .filter(([, stamp]) => stamp !== "")
+  );
 }
 
 /**
@@ -71,15 +78,11 @@ export function programVersion(
   reader: Reader,
   more: unknown,
 ): string {
-  const stampOf = ({ shown, all }: PlaceStamps) => (reader.edits ? all : shown);
   const parts = [
     program.settings,
     more,
     ...(reader.edits && program.places.size > 0 ? ["edits"] : []),
-    ...placesOf(program, reader).map(([place, stamps]) => [
-      place,
-      stampOf(stamps),
-    ]),
+    ...placesOf(program, reader),
   ];
   return hash("sha256", JSON.stringify(parts), "base64url").slice(0, 22);
 }

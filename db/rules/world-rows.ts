@@ -144,15 +144,3 @@ export const issuersOf = ({
           typeof it?.issuer === "string" && typeof it.audience === "string",
       ) as TokenIssuer[])
     : [];
-/** Whether the rules of a world changed. */
-export const hasOtherRules = (old: WorldRow, row: WorldRow): boolean =>
-  old.permission_config !== row.permission_config;
-
-/** Whether the dates of the event changed. */
-export const hasOtherDates = (old: WorldRow, row: WorldRow): boolean =>
-  old.config !== row.config && datesIn(old) !== datesIn(row);
-
-function datesIn({ config }: WorldRow): string {
-  const { event, timezone } = JSON.parse(config) as Record<string, unknown>;
-  return JSON.stringify([event, timezone]);
-}

@@ -2,7 +2,7 @@ import type { Author } from "../contract/author.js";
 import type { Delivery } from "../contract/chat.js";
 import type { Poll } from "../contract/polls.js";
 import type { Question } from "../contract/questions.js";
-import type { Visitor } from "../contract/store.js";
+import type { Visitor, WorldSettings } from "../contract/store.js";
 import type { Given } from "../log/draft.js";
 import type { NewEvent } from "../rules/chat-rows.js";
 import type { UserRow } from "../rules/rows.js";
@@ -32,6 +32,11 @@ export interface EngineWrites {
    * @throws {StoreError} `absent` on `world`.
    */
   enterUser(world: string, visitor: Visitor): Promise<UserRow>;
+  /**
+   * Replaces these keys in the `config` of a world that exists.
+   * @see WorldStore.configure
+   */
+  configureWorld(world: string, config: WorldSettings["config"]): Promise<void>;
   /** Stores an event in the chat of a room that exists. */
   postInRoom(world: string, room: string, event: NewEvent): Promise<Delivery>;
   /**

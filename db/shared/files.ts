@@ -16,6 +16,7 @@ import {
 import { absent } from "../rules/preconditions.js";
 import { rangeOf } from "../rules/rows.js";
 import { domain, type DomainLog, type EngineWrites } from "./domain.js";
+import { uploadDeleted } from "./program/uploads.js";
 import type { Reading, Sql } from "./sql.js";
 
 const FIND = `SELECT ${FILE_COLUMNS} FROM files WHERE world_id = $1 AND key >= $2 AND key < $3`;
@@ -98,6 +99,7 @@ export const fileWrites = (sql: Sql, log: DomainLog, own: EngineWrites) => ({
     await sql.run(REMOVE, [world, file.key]);
     await sql.run(ADD_BYTES, [world, -file.size]);
     log.append(world, { type: "file.deleted", file: id });
+    await uploadDeleted(sql, log, own, world, file.key);
     return file.key;
   },
 });

@@ -31,3 +31,15 @@ function isDay(day: string): boolean {
 /** A time as answers have it: in UTC, with milliseconds. */
 export const timeText = (time: number | null): string | null =>
   time === null ? null : new Date(time).toISOString();
+
+/** Whether a text is the name of a zone of the IANA. */
+export function isTimezone(name: string): boolean {
+  // Offsets are no names, though some versions of Node.js take them.
+  if (!/^[A-Za-z]/.test(name)) return false;
+  try {
+    new Intl.DateTimeFormat("en", { timeZone: name });
+    return true;
+  } catch {
+    return false;
+  }
+}

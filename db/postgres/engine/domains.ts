@@ -11,6 +11,7 @@ import { postInRoom } from "../chat/chat-posts.js";
 import type { Log } from "../log/log.js";
 import { enterUser } from "../users/user-writes.js";
 import { castBallot, countVote } from "../votes/votes.js";
+import { configureWorld } from "../worlds/world-writes.js";
 import type { Database } from "./database.js";
 
 /** The methods of all domains. Each write is a transaction of its world. */
@@ -49,6 +50,9 @@ export function boundDomains(db: Database): BoundAll<typeof domains> {
 /** What this engine writes in its own way, inside a write of a domain. */
 const ownWrites = (sql: Sql, log: Log): EngineWrites => ({
   enterUser: (...args) => enterUser(sql, log, ...args),
+  async configureWorld(world, config) {
+    await configureWorld(sql, log, world, { config });
+  },
   postInRoom: (...args) => postInRoom(sql, log, ...args),
   castBallot: (...args) => castBallot(sql, ...args),
   countVote: (...args) => countVote(sql, ...args),

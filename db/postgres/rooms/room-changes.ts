@@ -1,4 +1,4 @@
-import { roomDeleted, rulesChanged } from "../../shared/program/stamps.js";
+import { roomDeleted, viewersChanged } from "../../shared/program/stamps.js";
 import type { PermissionConfig } from "../../../schemas/plain/permissions.js";
 import { absent, expectVersion } from "../../rules/preconditions.js";
 import {
@@ -88,7 +88,7 @@ export async function updateRoom(
   await write(sql, world, id, { ...changes, revision }, group);
   if (group !== undefined) {
     await leaveGroup(sql, world, hidden.view_group);
-    await rulesChanged(sql, world);
+    if (group !== hidden.view_group) await viewersChanged(sql, world, id);
   }
   const { domain = hidden.own_domain } = changes;
   return {

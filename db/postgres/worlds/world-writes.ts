@@ -1,4 +1,4 @@
-import { datesChanged, rulesChanged } from "../../shared/program/stamps.js";
+import { renewProgram } from "../../shared/program/world-changes.js";
 import type { WorldCopy } from "../../../schemas/world-document.js";
 import type { WorldChanges, WorldConfig } from "../../../schemas/worlds.js";
 import {
@@ -15,8 +15,6 @@ import {
 import type { WorldSettings } from "../../contract/store.js";
 import {
   changedWorld,
-  hasOtherDates,
-  hasOtherRules,
   configuredWorld,
   expectFreeDomain,
   hostOf,
@@ -171,8 +169,7 @@ async function save(
     row.domain,
     row.revision,
   ]);
-  if (hasOtherRules(old, row)) await rulesChanged(sql, row.id);
-  if (hasOtherDates(old, row)) await datesChanged(sql, row.id);
+  await renewProgram(sql, old, row);
   if (isFoundOtherwise(old, row)) log.appendToAll(change);
   else log.append(change);
   return row;

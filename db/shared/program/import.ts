@@ -4,17 +4,17 @@ import type {
   ProgramDocument,
 } from "../../../schemas/program-document.js";
 import type { Faults } from "../../../schemas/errors.js";
-import type { Speaker } from "../../../schemas/program.js";
+import type { Session, Speaker } from "../../../schemas/program.js";
 import type { ImportScope } from "../../contract/program.js";
 import { absent } from "../../rules/preconditions.js";
 import { type ProgramSize, sizeFaults } from "../../rules/program-checks.js";
 import { type ImportPlan, planImport } from "../../rules/program-import.js";
 import {
-  sessionOf,
+  sessionIn,
   sessionRow,
   type SessionRow,
   sizeOfRow,
-  speakerOf,
+  speakerIn,
   speakerRow,
   type SpeakerRow,
 } from "../../rules/program-rows.js";
@@ -22,14 +22,9 @@ import type { DomainLog } from "../domain.js";
 import type { Sql } from "../sql.js";
 import { isWorld, referencesOf } from "./context.js";
 import { SESSIONS, SPEAKERS } from "./reads.js";
-import {
-  insertSessions,
-  insertSpeakers,
-  replaceSession,
-  replaceSpeaker,
-} from "./rows.js";
+import { removeSessions, storeSessions, storeSpeakers } from "./rows.js";
 import { addRooms } from "./rooms.js";
-import { changedFields, removeSession } from "./sessions.js";
+import { changedFields } from "./sessions.js";
 import { Changes } from "./stamps.js";
 
 const ROOMS =
@@ -44,8 +39,10 @@ export const importWrites = (sql: Sql, log: DomainLog) => ({
     { visibleRooms, hosts }: ImportScope,
   ): Promise<ImportResult | { faults: Faults }> {
     if (!(await isWorld(sql, world))) throw absent("world");
-    const sessions = await sql.all<SessionRow>(SESSIONS, [world]);
-    const speakers = await sql.all<SpeakerRow>(SPEAKERS, [world]);
+    const before: Before = {
+      sessions: await known(sql, SESSIONS, world, sessionIn),
+      speakers: await known(sql, SPEAKERS, world, speakerIn),
+    };
     const rooms = await sql.all<{ id: string; name: string }>(ROOMS, [world]);
     const visible = new Set(visibleRooms);
     const references = await referencesOf(
@@ -54,15 +51,11 @@ export const importWrites = (sql: Sql, log: DomainLog) => ({
       document.speakers.map(({ fields }) => fields),
       hosts,
     );
-    const before = {
-      sessions: new Map(sessions.map((row) => [row.id, row])),
-      speakers: new Map(speakers.map((row) => [row.id, row])),
-    };
     const plan = planImport(
       document,
       {
-        sessions: sessions.map((row) => sessionOf(row).value),
-        speakers: speakers.map((row) => speakerOf(row).value),
+        sessions: valuesOf(before.sessions),
+        speakers: valuesOf(before.speakers),
         rooms: rooms.map((room) => ({
           ...room,
           isVisible: visible.has(room.id),
@@ -71,101 +64,114 @@ export const importWrites = (sql: Sql, log: DomainLog) => ({
       },
       options,
     );
-    const faults = sizeFaults(sizeAfter(before, plan));
+    const after = rowsAfter(before, plan);
+    const faults = sizeFaults(sizeAfter(before, after, plan));
     if (faults) return { faults };
     if (plan.isEmpty || options.dryRun) return plan.result;
     await addRooms(sql, log, world, plan.rooms);
-    await write(sql, world, plan, before);
+    await storeSpeakers(sql, world, after.speakers);
+    await storeSessions(sql, world, after.sessions);
+    await removeSessions(sql, world, plan.sessions.deleted);
+    await changesOf(before, plan).store(sql, world);
     append(log, world, plan, before);
     return plan.result;
   },
 });
 
+/** A row, and what is in it. */
+interface Known<R, T> {
+  readonly row: R;
+  readonly value: T;
+}
+
 /** What was there before, by id. */
 interface Before {
-  readonly sessions: ReadonlyMap<string, SessionRow>;
-  readonly speakers: ReadonlyMap<string, SpeakerRow>;
+  readonly sessions: ReadonlyMap<string, Known<SessionRow, Session>>;
+  readonly speakers: ReadonlyMap<string, Known<SpeakerRow, Speaker>>;
+}
+
+async function known<R extends { id: string }, T>(
+  sql: Sql,
+  statement: string,
+  world: string,
+  valueIn: (row: R) => T,
+): Promise<Map<string, Known<R, T>>> {
+  const rows = await sql.all<R>(statement, [world]);
+  return new Map(rows.map((row) => [row.id, { row, value: valueIn(row) }]));
+}
+
+const valuesOf = <R, T>(known: ReadonlyMap<string, Known<R, T>>): T[] =>
+  Array.from(known.values(), ({ value }) => value);
+
+/** The rows that an import writes. */
+interface After {
+  readonly sessions: readonly SessionRow[];
+  readonly speakers: readonly SpeakerRow[];
+}
+
+function rowsAfter(before: Before, { sessions, speakers }: ImportPlan): After {
+  const revision = (known: Known<{ revision: number }, unknown> | undefined) =>
+    (known?.row.revision ?? 0) + 1;
+  return {
+    sessions: [...sessions.created, ...sessions.updated].map((session) =>
+      sessionRow(session, revision(before.sessions.get(session.id))),
+    ),
+    speakers: [...speakers.created, ...speakers.updated].map((speaker) =>
+      speakerRow(speaker, revision(before.speakers.get(speaker.id))),
+    ),
+  };
 }
 
 /** The size of a program after an import. */
 function sizeAfter(
   before: Before,
+  after: After,
   { sessions, speakers }: ImportPlan,
 ): ProgramSize {
-  const after = new Map<string, SessionRow | SpeakerRow>([
-    ...before.sessions,
-    ...before.speakers,
-  ]);
-  for (const session of [...sessions.created, ...sessions.updated]) {
-    after.set(session.id, sessionRow(session, 0));
-  }
-  for (const speaker of [...speakers.created, ...speakers.updated]) {
-    after.set(speaker.id, speakerRow(speaker, 0));
-  }
-  for (const id of sessions.deleted) after.delete(id);
-  const rows = [...after.values()];
-  const inSessions = rows.filter((row) => "title" in row).length;
+  const charactersOf = (rows: Iterable<SessionRow | SpeakerRow>) =>
+    Array.from(rows, sizeOfRow).reduce((sum, size) => sum + size, 0);
+  const present = [...before.sessions.values(), ...before.speakers.values()];
+  const gone = [
+    ...sessions.updated.map(({ id }) => before.sessions.get(id)!.row),
+    ...sessions.deleted.map((id) => before.sessions.get(id)!.row),
+    ...speakers.updated.map(({ id }) => before.speakers.get(id)!.row),
+  ];
   return {
-    sessions: inSessions,
-    speakers: rows.length - inSessions,
-    characters: rows.reduce((sum, row) => sum + sizeOfRow(row), 0),
+    sessions:
+      before.sessions.size + sessions.created.length - sessions.deleted.length,
+    speakers: before.speakers.size + speakers.created.length,
+    characters:
+      charactersOf(present.map(({ row }) => row)) -
+      charactersOf(gone) +
+      charactersOf([...after.sessions, ...after.speakers]),
   };
 }
 
-async function write(
-  sql: Sql,
-  world: string,
-  { sessions, speakers }: ImportPlan,
+/** Where an import changes the program. */
+function changesOf(
   before: Before,
-): Promise<void> {
+  { sessions, speakers }: ImportPlan,
+): Changes {
   const changes = new Changes();
-  await insertSpeakers(
-    sql,
-    world,
-    speakers.created.map((speaker) => speakerRow(speaker, 1)),
-  );
-  for (const speaker of speakers.updated) {
-    const { revision } = before.speakers.get(speaker.id)!;
-    await replaceSpeaker(sql, world, speakerRow(speaker, revision + 1));
-  }
-  await insertSessions(
-    sql,
-    world,
-    sessions.created.map((session) => sessionRow(session, 1)),
-  );
-  for (const session of sessions.updated) {
-    const row = before.sessions.get(session.id)!;
-    changes.session(sessionOf(row).value);
-    const after = sessionRow(session, row.revision + 1);
-    await replaceSession(sql, world, after);
-  }
-  for (const id of sessions.deleted) {
-    changes.session(sessionOf(before.sessions.get(id)!).value);
-    await removeSession(sql, world, id);
-  }
   for (const session of [...sessions.created, ...sessions.updated]) {
     changes.session(session);
   }
-  noteSpeakers(changes, before, speakers);
-  await changes.store(sql, world);
-}
-
-/** Notes the places at which changed speakers are named. */
-function noteSpeakers(
-  changes: Changes,
-  before: Before,
-  {
-    created,
-    updated,
-  }: { created: readonly Speaker[]; updated: readonly Speaker[] },
-): void {
-  if (created.length + updated.length === 0) return;
-  // Sessions that name new speakers are new or changed themselves.
-  const ids = new Set(updated.map(({ id }) => id));
-  const naming = [...before.sessions.values()]
-    .map((row) => sessionOf(row).value)
-    .filter(({ speaker_ids }) => speaker_ids.some((id) => ids.has(id)));
-  changes.speaker(naming);
+  for (const { id } of sessions.updated) {
+    changes.session(before.sessions.get(id)!.value);
+  }
+  for (const id of sessions.deleted) {
+    changes.session(before.sessions.get(id)!.value);
+  }
+  if (speakers.created.length + speakers.updated.length > 0) {
+    // Sessions that name new speakers are new or changed themselves.
+    const ids = new Set(speakers.updated.map(({ id }) => id));
+    changes.speaker(
+      valuesOf(before.sessions).filter(({ speaker_ids }) =>
+        speaker_ids.some((id) => ids.has(id)),
+      ),
+    );
+  }
+  return changes;
 }
 
 /** Appends the changed sessions, and one entry for all of the import. */
@@ -180,7 +186,7 @@ function append(
     log.append(world, { type: "session.created", session: id });
   }
   for (const session of updated) {
-    const former = sessionOf(before.sessions.get(session.id)!).value;
+    const former = before.sessions.get(session.id)!.value;
     log.append(world, {
       type: "session.updated",
       session: session.id,

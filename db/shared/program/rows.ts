@@ -6,26 +6,28 @@ import {
 } from "../../rules/program-rows.js";
 import type { Sql } from "../sql.js";
 
-/** How many rows one statement inserts. An import has thousands of them. */
-const MANY = 40;
+/** How many rows one statement takes. An import has thousands of them. */
+const MANY = 100;
 
-/** A statement that inserts some rows. @param columns beside the world, which is `$1`. */
-function insertion(table: string, columns: string, rows: number): string {
-  const width = columns.split(",").length;
+/**
+ * A statement that stores some rows: new ones, and ones in place of those with the same ids.
+ * @param columns beside the world, which is `$1`. The first is the id.
+ */
+function upsertion(table: string, columns: string, rows: number): string {
+  const names = columns.split(", ");
   const values = Array.from({ length: rows }, (_, row) => {
-    const places = Array.from(
-      { length: width },
-      (_, i) => `$${2 + row * width + i}`,
-    );
+    const places = names.map((_, i) => `$${2 + row * names.length + i}`);
     return `($1, ${places.join()})`;
   });
-  return `INSERT INTO ${table} (world_id, ${columns}) VALUES ${values.join()}`;
+  const set = names.slice(1).map((name) => `${name} = excluded.${name}`);
+  return `INSERT INTO ${table} (world_id, ${columns}) VALUES ${values.join()}
+    ON CONFLICT (world_id, id) DO UPDATE SET ${set.join()}`;
 }
 
-/** Makes a function that inserts any number of rows of a table. */
-function inserter<R extends object>(table: string, columns: string) {
-  const one = insertion(table, columns, 1);
-  const many = insertion(table, columns, MANY);
+/** Makes a function that stores any number of rows of a table. */
+function storer<R extends object>(table: string, columns: string) {
+  const one = upsertion(table, columns, 1);
+  const many = upsertion(table, columns, MANY);
   const names = columns.split(", ") as (keyof R)[];
   const valuesOf = (rows: readonly R[]) =>
     rows.flatMap((row) => names.map((name) => row[name]));
@@ -40,37 +42,29 @@ function inserter<R extends object>(table: string, columns: string) {
   };
 }
 
-export const insertSessions = inserter<SessionRow>(
+export const storeSessions = storer<SessionRow>(
   "program_sessions",
   SESSION_COLUMNS,
 );
 
-export const insertSpeakers = inserter<SpeakerRow>(
+export const storeSpeakers = storer<SpeakerRow>(
   "program_speakers",
   SPEAKER_COLUMNS,
 );
 
-/** A statement that replaces all columns of a row: `$1` is the world, and `$2` the id. */
-function replacement(table: string, columns: string): string {
-  const [, ...others] = columns.split(", ");
-  const set = others.map((column, i) => `${column} = $${i + 3}`);
-  return `UPDATE ${table} SET ${set.join()} WHERE world_id = $1 AND id = $2`;
+const FORGET =
+  "DELETE FROM program_favorites WHERE world_id = $1 AND session_id = ANY ($2)";
+
+const DELETE =
+  "DELETE FROM program_sessions WHERE world_id = $1 AND id = ANY ($2)";
+
+/** Deletes sessions, and takes them out of all favorites. */
+export async function removeSessions(
+  sql: Sql,
+  world: string,
+  ids: readonly string[],
+): Promise<void> {
+  if (ids.length === 0) return;
+  await sql.run(FORGET, [world, [...ids]]);
+  await sql.run(DELETE, [world, [...ids]]);
 }
-
-function replacer<R extends object>(table: string, columns: string) {
-  const statement = replacement(table, columns);
-  const names = columns.split(", ") as (keyof R)[];
-  return async (sql: Sql, world: string, row: R): Promise<void> => {
-    await sql.run(statement, [world, ...names.map((name) => row[name])]);
-  };
-}
-
-export const replaceSession = replacer<SessionRow>(
-  "program_sessions",
-  SESSION_COLUMNS,
-);
-
-export const replaceSpeaker = replacer<SpeakerRow>(
-  "program_speakers",
-  SPEAKER_COLUMNS,
-);

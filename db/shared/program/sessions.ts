@@ -1,3 +1,4 @@
+import { isDeepStrictEqual } from "node:util";
 import type { Faults } from "../../../schemas/errors.js";
 import type {
   Session,
@@ -23,7 +24,7 @@ import {
 import type { DomainLog } from "../domain.js";
 import type { Sql } from "../sql.js";
 import { isRoom, isWorld, knownSpeakers, tooLarge } from "./context.js";
-import { insertSessions, replaceSession } from "./rows.js";
+import { removeSessions, storeSessions } from "./rows.js";
 import { Changes } from "./stamps.js";
 
 const GET = `SELECT ${SESSION_COLUMNS} FROM program_sessions WHERE world_id = $1 AND id = $2`;
@@ -34,11 +35,6 @@ const IMPORTED =
 const OVERLAPPING = `SELECT ${SESSION_COLUMNS} FROM program_sessions
   WHERE world_id = $1 AND room_id = $2 AND starts_at < $3 AND ends_at > $4
   ORDER BY starts_at, title, id LIMIT 51`;
-
-const DELETE = "DELETE FROM program_sessions WHERE world_id = $1 AND id = $2";
-
-const FORGET =
-  "DELETE FROM program_favorites WHERE world_id = $1 AND session_id = $2";
 
 /** A session as a write leaves it. */
 export interface StoredSession {
@@ -59,7 +55,7 @@ export const sessionWrites = (sql: Sql, log: DomainLog) => ({
     const growth = { sessions: 1, characters: sizeOfRow(row) };
     const large = await tooLarge(sql, world, growth);
     if (large) return { faults: large };
-    await insertSessions(sql, world, [row]);
+    await storeSessions(sql, world, [row]);
     const changes = new Changes();
     changes.session(session);
     await changes.store(sql, world);
@@ -89,7 +85,7 @@ export const sessionWrites = (sql: Sql, log: DomainLog) => ({
     const growth = { characters: sizeOfRow(after) - sizeOfRow(row) };
     const large = await tooLarge(sql, world, growth);
     if (large) return { faults: large };
-    await replaceSession(sql, world, after);
+    await storeSessions(sql, world, [after]);
     const changes = new Changes();
     changes.session(before);
     changes.session(session);
@@ -105,7 +101,7 @@ export const sessionWrites = (sql: Sql, log: DomainLog) => ({
     versions?: readonly string[],
   ): Promise<void> {
     const before = sessionOf(await find(sql, world, id, versions)).value;
-    await removeSession(sql, world, id);
+    await removeSessions(sql, world, [id]);
     const changes = new Changes();
     changes.session(before);
     await changes.store(sql, world);
@@ -116,18 +112,10 @@ export const sessionWrites = (sql: Sql, log: DomainLog) => ({
 /** The names of the fields in which two states of a session differ. */
 export const changedFields = (before: Session, after: Session): string[] =>
   (Object.keys(after) as (keyof Session)[]).filter(
-    (name) => JSON.stringify(after[name]) !== JSON.stringify(before[name]),
+    (name) =>
+      after[name] !== before[name] &&
+      !isDeepStrictEqual(after[name], before[name]),
   );
-
-/** Deletes a session, and takes it out of all favorites. */
-export async function removeSession(
-  sql: Sql,
-  world: string,
-  id: string,
-): Promise<void> {
-  await sql.run(FORGET, [world, id]);
-  await sql.run(DELETE, [world, id]);
-}
 
 /** @throws {StoreError} `absent` or `changed`. */
 async function find(

@@ -22,7 +22,7 @@ import {
 import type { DomainLog } from "../domain.js";
 import type { Sql } from "../sql.js";
 import { isWorld, referencesOf, tooLarge } from "./context.js";
-import { insertSpeakers, replaceSession, replaceSpeaker } from "./rows.js";
+import { storeSessions, storeSpeakers } from "./rows.js";
 import { Changes } from "./stamps.js";
 
 const GET = `SELECT ${SPEAKER_COLUMNS} FROM program_speakers WHERE world_id = $1 AND id = $2`;
@@ -51,7 +51,7 @@ export const speakerWrites = (sql: Sql, log: DomainLog) => ({
     const growth = { speakers: 1, characters: sizeOfRow(row) };
     const large = await tooLarge(sql, world, growth);
     if (large) return { faults: large };
-    await insertSpeakers(sql, world, [row]);
+    await storeSpeakers(sql, world, [row]);
     const changes = new Changes();
     changes.speaker([]);
     await changes.store(sql, world);
@@ -77,7 +77,7 @@ export const speakerWrites = (sql: Sql, log: DomainLog) => ({
     if (large) return { faults: large };
     log.append(world, { type: "speaker.updated", speaker: id });
     if (isSameRow(row, after)) return row;
-    await replaceSpeaker(sql, world, after);
+    await storeSpeakers(sql, world, [after]);
     const changes = new Changes();
     changes.speaker(await sessionsNaming(sql, world, id));
     await changes.store(sql, world);
@@ -91,11 +91,11 @@ export const speakerWrites = (sql: Sql, log: DomainLog) => ({
   ): Promise<void> {
     await find(sql, world, id, versions);
     const sessions = await sessionsNaming(sql, world, id);
-    for (const { revision, ...session } of sessions) {
+    const rows = sessions.map(({ revision, ...session }) => {
       const speaker_ids = session.speaker_ids.filter((other) => other !== id);
-      const row = sessionRow({ ...session, speaker_ids }, revision + 1);
-      await replaceSession(sql, world, row);
-    }
+      return sessionRow({ ...session, speaker_ids }, revision + 1);
+    });
+    await storeSessions(sql, world, rows);
     await sql.run(DELETE, [world, id]);
     log.erased("program_speakers");
     const changes = new Changes();
@@ -106,7 +106,7 @@ export const speakerWrites = (sql: Sql, log: DomainLog) => ({
 });
 
 /** The sessions that name a speaker, with their revisions. */
-async function sessionsNaming(sql: Sql, world: string, id: string) {
+export async function sessionsNaming(sql: Sql, world: string, id: string) {
   const rows = await sql.all<SessionRow>(NAMING, [world, id]);
   return rows
     .map((row) => ({ ...sessionOf(row).value, revision: row.revision }))

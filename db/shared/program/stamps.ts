@@ -9,8 +9,17 @@ import type { Sql } from "../sql.js";
 const TOUCH = `INSERT INTO programs (world_id, stamp, settings) VALUES ($1, $2, '')
   ON CONFLICT (world_id) DO UPDATE SET stamp = excluded.stamp`;
 
-const TOUCH_RULES = `UPDATE programs SET stamp = $2, settings = $2
-  WHERE world_id = $1 AND EXISTS (SELECT 1 FROM program_places WHERE world_id = $1)`;
+/** Renews the settings of a program if it has some places. */
+const touchRules = (
+  places: string,
+) => `UPDATE programs SET stamp = $2, settings = $2
+  WHERE world_id = $1 AND EXISTS (SELECT 1 FROM program_places WHERE world_id = $1${places})`;
+
+const TOUCH_EDITORS = touchRules("");
+const TOUCH_ROOM = touchRules(" AND place = $3");
+const TOUCH_ROOMS = touchRules(
+  ` AND place <> '${NO_ROOM}' AND place <> '${UNNAMED}'`,
+);
 
 const TOUCH_DATES = `INSERT INTO programs (world_id, stamp, settings) VALUES ($1, $2, $2)
   ON CONFLICT (world_id) DO UPDATE SET stamp = excluded.stamp, settings = excluded.settings`;
@@ -42,11 +51,6 @@ export class Changes {
     for (const session of sessions) this.session(session);
   }
 
-  /** A place appears or goes that everybody may see. */
-  place(place: Place): void {
-    this.#places.set(place, true);
-  }
-
   /** Renews the stamps of these places. */
   async store(sql: Sql, world: string): Promise<void> {
     const stamp = randomUUID();
@@ -58,9 +62,24 @@ export class Changes {
   }
 }
 
-/** The rules of a world or of a room changed: others may see its program now, if it has had one. */
-export async function rulesChanged(sql: Sql, world: string): Promise<void> {
-  await sql.run(TOUCH_RULES, [world, randomUUID()]);
+/**
+ * The rule that says who sees a room changed. If it has a program, so do the versions of all: even
+ * of those who lose sight of the room, as none of their versions may come back.
+ * @param room all rooms, if the rule is the world's.
+ */
+export async function viewersChanged(
+  sql: Sql,
+  world: string,
+  room?: string,
+): Promise<void> {
+  const stamp = randomUUID();
+  if (room === undefined) await sql.run(TOUCH_ROOMS, [world, stamp]);
+  else await sql.run(TOUCH_ROOM, [world, stamp, room]);
+}
+
+/** The rule that says who edits the program changed. */
+export async function editorsChanged(sql: Sql, world: string): Promise<void> {
+  await sql.run(TOUCH_EDITORS, [world, randomUUID()]);
 }
 
 /** The dates of the event changed. */
@@ -72,7 +91,7 @@ const LEAVE_ROOM = `UPDATE program_sessions SET room_id = NULL, revision = revis
   WHERE world_id = $1 AND room_id = $2`;
 
 const REMOVE_PLACE =
-  "DELETE FROM program_places WHERE world_id = $1 AND place = $2";
+  "DELETE FROM program_places WHERE world_id = $1 AND place = $2 RETURNING shown";
 
 /** A room was deleted: its sessions have none now. */
 export async function roomDeleted(
@@ -81,8 +100,10 @@ export async function roomDeleted(
   room: string,
 ): Promise<void> {
   await sql.run(LEAVE_ROOM, [world, room]);
-  if ((await sql.run(REMOVE_PLACE, [world, room])) === 0) return;
+  const shown = await sql.value<string>(REMOVE_PLACE, [world, room]);
+  if (shown === undefined) return;
   const changes = new Changes();
-  changes.place(NO_ROOM);
+  const state = shown === "" ? "draft" : "public";
+  changes.session({ room_id: null, state });
   await changes.store(sql, world);
 }

@@ -61,7 +61,7 @@ const writes = {
   ...worlds,
   ...rooms,
   ...users,
-  ...domainWrites(sql, log, ownWrites(db, log, users)),
+  ...domainWrites(sql, log, ownWrites(db, log, users, worlds)),
   ...messageWrites(db, log),
   ...memberWrites(db, log),
   ...erasures,

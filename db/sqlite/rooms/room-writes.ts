@@ -1,4 +1,4 @@
-import { roomDeleted, rulesChanged } from "../../shared/program/stamps.js";
+import { roomDeleted, viewersChanged } from "../../shared/program/stamps.js";
 import type { PermissionConfig } from "../../../schemas/plain/permissions.js";
 import type { Room, RoomDraft } from "../../../schemas/rooms.js";
 import type { RoomRecord } from "../../../schemas/world-document.js";
@@ -220,7 +220,9 @@ export function roomWrites(
     update(id, columns);
     if (changes.permission_config) {
       quitGroup(hidden.view_group);
-      await rulesChanged(sql, worldId);
+      if (columns.view_group !== hidden.view_group) {
+        await viewersChanged(sql, worldId, id);
+      }
     }
     return row;
   }

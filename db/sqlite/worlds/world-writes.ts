@@ -1,4 +1,4 @@
-import { datesChanged, rulesChanged } from "../../shared/program/stamps.js";
+import { renewProgram } from "../../shared/program/world-changes.js";
 import type { WorldCopy } from "../../../schemas/world-document.js";
 import type { WorldChanges, WorldConfig } from "../../../schemas/worlds.js";
 import {
@@ -16,8 +16,6 @@ import { INDEX } from "../../log/entries.js";
 import type { WorldSettings } from "../../contract/store.js";
 import {
   changedWorld,
-  hasOtherDates,
-  hasOtherRules,
   configuredWorld,
   expectFreeDomain,
   hostOf,
@@ -93,8 +91,7 @@ export function worldWrites(db: Connection, sql: Sql, log: WriteLog) {
     row.revision++;
     if (row.domain !== old.domain) claimDomain(row);
     update.run(row);
-    if (hasOtherRules(old, row)) await rulesChanged(sql, row.id);
-    if (hasOtherDates(old, row)) await datesChanged(sql, row.id);
+    await renewProgram(sql, old, row);
     if (isFoundOtherwise(old, row)) {
       log.append(INDEX, { type: "world.updated", changes });
     }

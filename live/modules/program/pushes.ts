@@ -64,7 +64,6 @@ export class ProgramPushes {
       "world.updated": seen,
       "user.moderated": seen,
       "user.erased": seen,
-      "file.deleted": seen,
       "program.favored": ({ world, user, by }) =>
         this.#favored(world, user, by.connection),
     };

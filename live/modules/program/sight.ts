@@ -6,6 +6,7 @@ import {
   seenProgram,
   viewKey,
 } from "../../../db/rules/program-views.js";
+import { isTimezone } from "../../../schemas/plain/times.js";
 import type { World } from "../../../schemas/worlds.js";
 import { mayInWorld } from "../../rules/rights.js";
 import { objectIn } from "../../rules/shapes.js";
@@ -28,8 +29,13 @@ export const reads = (view: View): boolean =>
 /** What comes with every program: when and where the event is. */
 const eventOf = oncePer(({ config }: World) => ({
   event: objectIn(config, "event") ?? null,
-  timezone: typeof config.timezone === "string" ? config.timezone : "UTC",
+  timezone: zoneOf(config),
 }));
+
+function zoneOf({ timezone }: World["config"]): string {
+  const isKnown = typeof timezone === "string" && isTimezone(timezone);
+  return isKnown ? timezone : "UTC";
+}
 
 /** The version of what the users of a view see, by program. */
 const versionsOf = oncePer((_: View) => new WeakMap<Program, string>());

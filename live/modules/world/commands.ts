@@ -11,6 +11,7 @@ import {
 } from "../../../schemas/live/index.js";
 import type { Faults } from "../../../schemas/errors.js";
 import { permissionKeys } from "../../../schemas/plain/permissions.js";
+import { isTimezone } from "../../../schemas/plain/times.js";
 import type { World } from "../../../schemas/worlds.js";
 import type { Context } from "../../context.js";
 import type { CommandTable } from "../../module.js";
@@ -246,17 +247,6 @@ function guardedIn(
       ["Only who has world.secrets may change this rule."],
     ]),
   );
-}
-
-function isTimezone(name: string): boolean {
-  // Offsets are no names, though some versions of Node.js take them.
-  if (!/^[A-Za-z]/.test(name)) return false;
-  try {
-    new Intl.DateTimeFormat("en", { timeZone: name });
-    return true;
-  } catch {
-    return false;
-  }
 }
 
 const sameRoles = (sent: Record<string, unknown>): boolean =>

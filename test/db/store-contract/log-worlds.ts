@@ -335,5 +335,26 @@ export async function logWorldContract(contract: Contract): Promise<void> {
       () => files.delete("demo", file, me),
       [{ type: "file.deleted", file }],
     );
+    const url = `https://demo.example/media/${second.record.key}`;
+    const added = await store.program.createSpeaker(
+      ...(["demo", { name: "Ada", picture: url }, ["demo.example"]] as const),
+    );
+    const speaker = "value" in added ? added.value.id : "";
+    const event = { tagline: "x", cover: { url } };
+    await store.worlds.configure("demo", { config: { event } });
+    await expecting.write(
+      "a file is deleted that a speaker and the event show",
+      () => files.delete("demo", second.id, me),
+      [
+        { type: "file.deleted", file: second.id },
+        { type: "speaker.updated", speaker },
+        { type: "world.updated" },
+      ],
+    );
+    t.match(await store.worlds.get("demo"), {
+      value: { config: { event: { tagline: "x", cover: null } } },
+    });
+    const { speakers } = await store.program.get("demo");
+    t.match(speakers, [{ value: { name: "Ada", picture: null } }]);
   });
 }

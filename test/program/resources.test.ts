@@ -1,0 +1,467 @@
+import { randomUUID } from "node:crypto";
+import t from "tap";
+import { Site, UUID } from "./site.js";
+
+// Sessions and speakers over HTTP, and the dates of the event.
+
+const site = await Site.start(t);
+const { api, list, save } = {
+  api: site.api.bind(site),
+  list: site.list.bind(site),
+  save: site.save.bind(site),
+};
+
+const T9 = "2027-03-01T09:00:00.000Z";
+const T10 = "2027-03-01T10:00:00.000Z";
+const T11 = "2027-03-01T11:00:00.000Z";
+const RANGE = { starts_at: T9, ends_at: T10 };
+
+const defaults = {
+  ...{ subtitle: "", abstract: "", description: "", room_id: null },
+  ...{ starts_at: null, ends_at: null, speaker_ids: [], track: "" },
+  ...{ language: "", kind: "", tags: [], links: [], stream: null },
+  ...{ recording: null, import_id: null, state: "public" },
+};
+
+const room = await site.room("Hall");
+const crew = await site.room("Crew room", { "room.view": [["admin", "crew"]] });
+const closed = await site.room("Closed", { "room.view": ["nobody"] });
+await save("POST", "sessions/", { title: "T", import_id: "taken" });
+await save("POST", "speakers/", { name: "T", import_id: "taken" });
+
+void t.test("a session is made, read, changed and deleted", async (t) => {
+  const made = await api("sessions/", {
+    method: "POST",
+    body: {
+      title: "Opening",
+      starts_at: "2027-03-01T10:00:00+01:00",
+      ends_at: "2027-03-01T11:00:00.000+01:00",
+    },
+  });
+  t.equal(made.status, 201);
+  const { id } = made.body;
+  t.match(id, UUID);
+  const path = `sessions/${id}/`;
+  t.match(made.headers.get("location"), new RegExp(`^http.*/demo/${path}$`));
+  const opening = { id, title: "Opening", ...defaults, ...RANGE };
+  t.strictSame(made.body, opening, "in UTC, with milliseconds");
+  const read = await api(path, { as: "reader" });
+  t.strictSame(read.body, opening);
+  const etag = read.headers.get("etag")!;
+  t.equal(made.headers.get("etag"), etag);
+  const known = { headers: { "if-none-match": etag } };
+  t.equal((await api(path, known)).status, 304);
+  t.equal((await api(path.slice(0, -1))).status, 200, "without the slash");
+
+  const patch = (body: object, headers = {}) =>
+    api(path, { method: "PATCH", body, headers });
+  const stale = { "if-match": '"other"' };
+  t.match(await patch({}, stale), { status: 412, body: { code: "changed" } });
+  const removal = { method: "DELETE", headers: stale };
+  t.equal((await api(path, removal)).status, 412);
+  const same = await patch(opening, { "if-match": etag });
+  t.equal(same.status, 200);
+  t.equal(same.headers.get("etag"), etag, "nothing changed");
+  t.equal((await patch({})).status, 200);
+  const other = await patch({ title: "Other" });
+  t.strictSame(other.body, { ...opening, title: "Other" }, "the rest stays");
+  const back = await patch({ title: "Opening" });
+  t.not(back.headers.get("etag"), etag, "a change back is another version");
+  t.match(await patch({ id: randomUUID() }), {
+    status: 400,
+    body: { id: [/./] },
+  });
+
+  t.equal((await api(path, { method: "DELETE" })).status, 204);
+  t.equal((await api(path)).status, 403);
+  t.equal((await api(path, { method: "DELETE" })).status, 403);
+});
+
+const url = "https://x.example/a";
+const link = { title: "x", url };
+const of = (length: number) => "x".repeat(length);
+const many = <T>(count: number, value: T): T[] => Array<T>(count).fill(value);
+
+/** Bodies of a session beside its title, and the faults in them. */
+const sessions: [name: string, body: object, faults?: object][] = [
+  ["no title", { title: undefined }, { title: [/required/] }],
+  ["an empty title", { title: "" }, { title: [/empty/] }],
+  ["a title of 300", { title: "🎪".repeat(300) }],
+  ["a title of 301", { title: of(301) }, { title: [/300/] }],
+  ["a title that is none", { title: 5 }, { title: [/./] }],
+  ["a title with a NUL", { title: "a\0" }, { title: [/./] }],
+  ["a subtitle of 300", { subtitle: of(300) }],
+  ["a subtitle of 301", { subtitle: of(301) }, { subtitle: [/300/] }],
+  ["an abstract of 5,000", { abstract: of(5000) }],
+  ["an abstract of 5,001", { abstract: of(5001) }, { abstract: [/5000/] }],
+  ["a description of 50,000", { description: of(50_000) }],
+  ["one of 50,001", { description: of(50_001) }, { description: [/50000/] }],
+  ["an unknown field", { extra: 1 }, { extra: [/Unknown/] }],
+  ["only a start", { starts_at: T9 }, { ends_at: [/starts_at/] }],
+  ["only an end", { ends_at: T9 }, { starts_at: [/ends_at/] }],
+  ["no time", { starts_at: T9, ends_at: T9 }, { ends_at: [/later/] }],
+  ["31 days", { starts_at: T9, ends_at: "2027-04-01T09:00:00Z" }],
+  [
+    "more than 31 days",
+    { starts_at: T9, ends_at: "2027-04-01T09:00:00.001Z" },
+    { ends_at: [/31 days/] },
+  ],
+  ...[
+    ["a time without an offset", "2027-03-01T09:00:00"],
+    ["a day that does not exist", "2027-02-30T09:00:00Z"],
+    ["an hour that does not exist", "2027-03-01T25:00:00Z"],
+    ["a time that is none", "soon"],
+    ["a number for a time", 5],
+  ].map(([name, starts_at]): [string, object, object] => [
+    name as string,
+    { ...RANGE, starts_at },
+    { starts_at: [/./] },
+  ]),
+  ["no room", { room_id: null }],
+  ["a room that is none", { room_id: "x" }, { room_id: [/no such room/] }],
+  ["an unknown room", { room_id: randomUUID() }, { room_id: [/no such room/] }],
+  ["a room that is hidden", { room_id: closed }, { room_id: [/no such room/] }],
+  [
+    "a speaker who is none",
+    { speaker_ids: ["x"] },
+    { "speaker_ids.0": [/no such/] },
+  ],
+  ["51 speakers", { speaker_ids: many(51, "x") }, { speaker_ids: [/50/] }],
+  ...["track", "language", "kind"].flatMap(
+    (field): [string, object, object?][] => [
+      [`a ${field} of 100`, { [field]: of(100) }],
+      [`a ${field} of 101`, { [field]: of(101) }, { [field]: [/100/] }],
+    ],
+  ),
+  ["20 tags", { tags: many(20, of(50)) }],
+  ["21 tags", { tags: many(21, "x") }, { tags: [/20/] }],
+  ["a tag of 51", { tags: [of(51)] }, { "tags.0": [/50/] }],
+  ["20 links", { links: many(20, link) }],
+  ["21 links", { links: many(21, link) }, { links: [/20/] }],
+  ...[
+    "javascript:alert(1)",
+    "data:text/html,x",
+    "ftp://x.example",
+    "/a",
+    "//x.example",
+    "https://:x",
+    "",
+  ].map((url): [string, object, object] => [
+    `a link to ${url}`,
+    { links: [{ title: "", url }] },
+    { "links.0.url": [/./] },
+  ]),
+  ["an address of 2,000", { recording: { url: url.padEnd(2000, "x") } }],
+  [
+    "one of 2,001",
+    { recording: { url: url.padEnd(2001, "x") } },
+    { recording: [/./] },
+  ],
+  ["a recording without a url", { recording: {} }, { recording: [/./] }],
+  ["a stream of this server", { stream: { url: "/demo/stream.m3u8" } }],
+  ["a stream elsewhere", { stream: { url } }],
+  [
+    "a stream of no scheme",
+    { stream: { url: "//x.example" } },
+    { stream: [/./] },
+  ],
+  [
+    "a stream that runs",
+    { stream: { url: "javascript:1" } },
+    { stream: [/./] },
+  ],
+  [
+    "a stream with alternatives",
+    {
+      stream: {
+        url,
+        alternatives: [
+          { label: "de", url, language: "de" },
+          { label: "en", url: "/en.m3u8" },
+        ],
+      },
+    },
+  ],
+  [
+    "an alternative without a label",
+    { stream: { url, alternatives: [{ url }] } },
+    { stream: [/./] },
+  ],
+  ["an import_id of 200", { import_id: of(200) }],
+  ["an import_id of 201", { import_id: of(201) }, { import_id: [/200/] }],
+  [
+    "the import_id of another",
+    { import_id: "taken" },
+    { import_id: [/already/] },
+  ],
+  ["a draft", { state: "draft" }],
+  ["another state", { state: "hidden" }, { state: [/public, draft/] }],
+];
+
+const speakers: [name: string, body: object, faults?: object][] = [
+  ["no name", { name: undefined }, { name: [/required/] }],
+  ["a name of 300", { name: of(300) }],
+  ["a name of 301", { name: of(301) }, { name: [/300/] }],
+  ["a biography of 20,000", { biography: of(20_000) }],
+  ["one of 20,001", { biography: of(20_001) }, { biography: [/20000/] }],
+  ["an organization of 300", { organization: of(300) }],
+  ["one of 301", { organization: of(301) }, { organization: [/300/] }],
+  ["21 links", { links: many(21, link) }, { links: [/20/] }],
+  [
+    "a link that runs",
+    { links: [{ title: "", url: "javascript:1" }] },
+    { "links.0.url": [/./] },
+  ],
+  ["an unknown user", { user_id: randomUUID() }, { user_id: [/no such user/] }],
+  ["a picture elsewhere", { picture: url }, { picture: [/upload/] }],
+  ["the import_id of a session", { import_id: "of a session" }],
+  [
+    "the import_id of another",
+    { import_id: "taken" },
+    { import_id: [/already/] },
+  ],
+];
+
+void t.test("what sessions and speakers may have", async (t) => {
+  for (const [path, rows, name] of [
+    ["sessions/", sessions, { title: "T" }],
+    ["speakers/", speakers, { name: "N" }],
+  ] as const) {
+    for (const [what, body, faults] of rows) {
+      const answer = await api(path, {
+        method: "POST",
+        body: { ...name, ...body },
+      });
+      t.equal(
+        answer.status,
+        faults ? 400 : 201,
+        `${path} ${what}: ${answer.text}`,
+      );
+      if (faults) t.match(answer.body, faults, what);
+    }
+  }
+  const { body } = await api("speakers/", {
+    method: "POST",
+    body: { name: "N" },
+  });
+  const { id, ...rest } = body;
+  t.match(id, UUID);
+  t.strictSame(rest, {
+    ...{ name: "N", biography: "", organization: "", links: [] },
+    ...{ picture: null, user_id: null, import_id: null },
+  });
+});
+
+void t.test("who may read and write", async (t) => {
+  const id = await site.session("Mine");
+  const path = `sessions/${id}/`;
+  const statuses = async (as: "reader" | "editor") => [
+    (await api(path, { as })).status,
+    (await api("sessions/", { as })).status,
+    (await api("sessions/", { as, method: "POST", body: { title: "x" } }))
+      .status,
+    (await api(path, { as, method: "PATCH", body: { title: "Mine" } })).status,
+    (await api("speakers/", { as, method: "POST", body: "[" })).status,
+  ];
+  t.same(await statuses("reader"), [200, 200, 403, 403, 403]);
+  t.same(await statuses("editor"), [200, 200, 201, 200, 400]);
+  const world = (await api("")).body;
+  const { "program.update": _, ...rules } = world.permission_config;
+  await save("PATCH", "", {
+    permission_config: { ...rules, "room.update": ["reader"] },
+  });
+  t.same((await statuses("reader")).slice(2, 4), [201, 200], "as room.update");
+  t.same((await statuses("editor")).slice(2, 4), [403, 403]);
+  await save("PATCH", "", {
+    permission_config: { ...world.permission_config, "program.read": ["crew"] },
+  });
+  t.equal((await api("sessions/", { as: "reader" })).status, 403);
+  t.equal((await api("speakers/", { as: "reader" })).status, 403);
+  t.equal((await api("program/", { as: "reader" })).status, 403);
+  await save("PATCH", "", { permission_config: world.permission_config });
+  const anonymous = await site.fetch("/api/v1/worlds/demo/sessions/");
+  t.equal(anonymous.status, 401);
+});
+
+void t.test("lists, overlaps and what readers see", async (t) => {
+  const before = (await api("sessions/?page_size=1000")).body.results;
+  for (const { id } of before) await save("DELETE", `sessions/${id}/`);
+  const speaker = async (name: string) =>
+    (await save("POST", "speakers/", { name })).id;
+  const [ada, bob] = [await speaker("Ada"), await speaker("Bob")];
+  const cleo = await speaker("Cleo");
+  const post = (title: string, more: object) =>
+    save("POST", "sessions/", { title, ...more });
+  const named = { speaker_ids: [bob, ada, bob] };
+  const twice = await api("sessions/", {
+    method: "POST",
+    body: { title: "x", ...named },
+  });
+  t.match(twice, { status: 400, body: { "speaker_ids.2": [/./] } });
+  const one = await post("One", {
+    ...{ room_id: room, ...RANGE, track: "Maps" },
+    speaker_ids: [bob, ada],
+  });
+  t.notOk("warnings" in one);
+  t.same(one.speaker_ids, [bob, ada], "in order");
+  const two = await post("Two", { room_id: room, ...RANGE });
+  t.strictSame(two.warnings, [
+    { field: "starts_at", message: "Overlaps “One”.", session_id: one.id },
+  ]);
+  const later = { starts_at: T10, ends_at: T11 };
+  const three = await post("Three", { room_id: room, ...later });
+  t.notOk("warnings" in three, "one begins when the other ends");
+  const moved = await save("PATCH", `sessions/${three.id}/`, RANGE);
+  t.same(
+    moved.warnings.map(({ session_id }: { session_id: string }) => session_id),
+    [one.id, two.id],
+  );
+  await save("PATCH", `sessions/${three.id}/`, later);
+  const four = await post("Four", {
+    room_id: crew,
+    ...later,
+    speaker_ids: [cleo],
+  });
+  await post("Five", { tags: ["Straße"] });
+  await post("Draft", { state: "draft", ...later, speaker_ids: [cleo] });
+
+  t.same(
+    await list("sessions/"),
+    ["One", "Two", "Draft", "Four", "Three", "Five"],
+    "by start, title, id",
+  );
+  t.same(await list("sessions/", "reader"), ["One", "Two", "Three", "Five"]);
+  t.same(await list("sessions/", "crew"), [
+    "One",
+    "Two",
+    "Four",
+    "Three",
+    "Five",
+  ]);
+  t.same(await list("speakers/", "reader"), ["Ada", "Bob"]);
+  t.same(await list("speakers/", "crew"), ["Ada", "Bob", "Cleo"]);
+  for (const path of [`sessions/${four.id}/`, `speakers/${cleo}/`]) {
+    const hidden = await api(path, { as: "reader" });
+    const missing = await api(path.replace(/[\da-f-]{36}/, randomUUID()), {
+      as: "reader",
+    });
+    t.equal(hidden.status, 403);
+    t.equal(hidden.text, missing.text, "as what does not exist");
+  }
+  const filters: [query: string, titles: string][] = [
+    [`room=${room}`, "One Two Three"],
+    [`room=${crew}`, "Four"],
+    [`speaker=${ada}`, "One"],
+    ["track=Maps", "One"],
+    [`from=${T10}`, "Draft Four Three"],
+    [`to=${T10}`, "One Two"],
+    [`from=2027-03-01T09:30:00Z&to=2027-03-01T09:31:00Z`, "One Two"],
+    [`from=2027-03-01T10:30:00%2B01:00`, "One Two Draft Four Three"],
+    ["search=strasse", "Five"],
+    ["search=aDA", "One"],
+    [`search=o&room=${room}`, "One Two"],
+    ["page_size=2&page=2", "Draft Four"],
+    ["page=9", ""],
+  ];
+  for (const [query, titles] of filters) {
+    t.equal((await list(`sessions/?${query}`)).join(" "), titles, query);
+  }
+  const page = (await api("sessions/?page_size=2&search=e")).body;
+  t.match(page, {
+    count: 5,
+    previous: null,
+    next: /search=e.*page=2|page=2.*search=e/,
+  });
+  for (const query of [
+    "from=yesterday",
+    "page=0",
+    "page_size=1001",
+    `from=2027-03-01T09:00:00`,
+  ]) {
+    t.equal((await api(`sessions/?${query}`)).status, 400, query);
+  }
+  const draft = await post("Hidden", {
+    state: "draft",
+    room_id: room,
+    ...RANGE,
+  });
+  t.equal(draft.warnings.length, 2);
+
+  await save("DELETE", `speakers/${bob}/`);
+  const left = await api(`sessions/${one.id}/`);
+  t.same(left.body.speaker_ids, [ada], "a deleted speaker leaves");
+  await save("DELETE", `rooms/${room}/`);
+  const kept = await api(`sessions/${one.id}/`, { as: "reader" });
+  t.match(kept.body, { title: "One", room_id: null });
+  await save("DELETE", `sessions/${one.id}/`);
+  t.same(await list("speakers/", "reader"), [], "whom no session names");
+  t.ok((await list("speakers/?search=a")).includes("Ada"));
+});
+
+void t.test("speakers and the event refer to users and uploads", async (t) => {
+  const user = await site.user("ann", "x");
+  const [portrait, cover] = [await site.upload(), await site.upload()];
+  const elsewhere = portrait.replace("/demo/", "/other/");
+  const post = (body: object) =>
+    api("speakers/", { method: "POST", body: { name: "Ada", ...body } });
+  const ada = await post({ user_id: user.id, picture: portrait });
+  t.equal(ada.status, 201, ada.text);
+  for (const picture of [
+    elsewhere,
+    portrait.replace(/^http:\/\/[^/]*/, "https://evil.example"),
+    portrait.replace("/media/", "/media/x/../"),
+    `${portrait}?x`,
+    portrait.replace(/\.png$/, ".gif"),
+  ]) {
+    t.match(
+      await post({ picture }),
+      { status: 400, body: { picture: [/upload/] } },
+      picture,
+    );
+  }
+  const { config } = (await api("")).body;
+  const events: [event: object | null, faults?: object][] = [
+    [null, { "config.event": [/object/] }],
+    [{}],
+    [
+      {
+        starts_at: T9,
+        ends_at: T10,
+        tagline: "Maps",
+        location: "Here",
+        cover: null,
+      },
+    ],
+    [{ starts_at: T9 }, { "config.event.ends_at": [/./] }],
+    [{ ends_at: T9 }, { "config.event.starts_at": [/./] }],
+    [{ starts_at: T10, ends_at: T9 }, { "config.event.ends_at": [/later/] }],
+    [{ starts_at: T9, ends_at: T9 }, { "config.event.ends_at": [/later/] }],
+    [{ starts_at: "soon", ends_at: T9 }, { "config.event.starts_at": [/./] }],
+    [{ date: 1 }, { "config.event.date": [/Unknown/] }],
+    [{ cover: { url } }, { "config.event.cover.url": [/./] }],
+    [{ cover: { url: elsewhere } }, { "config.event.cover.url": [/./] }],
+    [{ starts_at: T9, ends_at: T10, cover: { url: cover } }],
+  ];
+  for (const [event, faults] of events) {
+    const body = { config: { ...config, event } };
+    const answer = await api("", { method: "PATCH", body });
+    t.equal(
+      answer.status,
+      faults ? 400 : 200,
+      JSON.stringify([event, answer.text]),
+    );
+    if (faults) t.match(answer.body, faults);
+  }
+  const program = (await user.do("program.get", {})).version as string;
+  const files = (await api("files/")).body.results as {
+    id: string;
+    url: string;
+  }[];
+  for (const { id } of files) await save("DELETE", `files/${id}/`);
+  const speaker = `speakers/${ada.body.id}/`;
+  t.match((await api(speaker)).body, { picture: null, user_id: user.id });
+  t.match((await api("")).body.config.event, { cover: null, starts_at: T9 });
+  t.not((await user.do("program.get", {})).version, program);
+  await save("POST", "delete_user", { user_id: user.id });
+  t.match((await api(speaker)).body, { name: "Ada", user_id: null });
+});
