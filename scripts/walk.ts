@@ -1,0 +1,256 @@
+import { once } from "node:events";
+import { Session } from "node:inspector/promises";
+import { relative } from "node:path";
+import { setTimeout as delay } from "node:timers/promises";
+import { fileURLToPath } from "node:url";
+import { WebSocket } from "ws";
+import { startTestServer, type TestServer } from "../testing.js";
+
+// `node dist/scripts/walk.js` counts the files that a chat message and a vote pass, from the
+// frame of the sender to the frames of two others, in one process with SQLite. A file counts
+// if V8 saw one of its functions run in each of several walks, on the loop or in a writer
+// thread. So the code of the start, of a login and of timers does not count, and a function of
+// one line does. `--functions` lists the functions, too.
+
+/** How many walks have to pass a file. Timers run in some of them only. */
+const WALKS = 12;
+
+/** How long a walk may take after its last frame, in milliseconds. */
+const REST = 40;
+
+const root = fileURLToPath(new URL("..", import.meta.url));
+
+/** A part of what V8 reports. */
+interface Coverage {
+  result: {
+    url: string;
+    functions: { functionName: string; ranges: { count: number }[] }[];
+  }[];
+}
+
+/** Counts calls of functions, in this thread and in those that it starts. */
+class Counter {
+  readonly #session = new Session();
+  readonly #workers = new Map<string, (method: string) => Promise<Coverage>>();
+
+  async start(): Promise<void> {
+    this.#session.connect();
+    const session = this.#session;
+    session.on("NodeWorker.attachedToWorker", ({ params }) => {
+      const { sessionId } = params;
+      let id = 0;
+      const waiting = new Map<number, (result: Coverage) => void>();
+      const post = (method: string, parameters = {}) =>
+        new Promise<Coverage>((resolve) => {
+          const message = { id: ++id, method, params: parameters };
+          waiting.set(id, resolve);
+          void session.post("NodeWorker.sendMessageToWorker", {
+            sessionId,
+            message: JSON.stringify(message),
+          });
+        });
+      session.on("NodeWorker.receivedMessageFromWorker", ({ params }) => {
+        if (params.sessionId !== sessionId) return;
+        const answer = JSON.parse(params.message) as {
+          id: number;
+          result: Coverage;
+        };
+        waiting.get(answer.id)?.(answer.result);
+      });
+      void post("Profiler.enable");
+      void post("Profiler.startPreciseCoverage", { callCount: true });
+      this.#workers.set(sessionId, post);
+    });
+    session.on("NodeWorker.detachedFromWorker", ({ params }) => {
+      this.#workers.delete(params.sessionId);
+    });
+    await session.post("NodeWorker.enable", { waitForDebuggerOnStart: false });
+    await session.post("Profiler.enable");
+    await session.post("Profiler.startPreciseCoverage", { callCount: true });
+  }
+
+  /** The functions that ran since the last call, as `file function`. */
+  async take(): Promise<Set<string>> {
+    const method = "Profiler.takePreciseCoverage";
+    const all = await Promise.all([
+      this.#session.post(method),
+      ...[...this.#workers.values()].map((post) => post(method)),
+    ]);
+    const ran = new Set<string>();
+    for (const { url, functions } of all.flatMap(({ result }) => result)) {
+      if (!url.startsWith("file:")) continue;
+      const file = relative(root, fileURLToPath(url)).replace(/\.js$/, ".ts");
+      if (/^(\.\.|node_modules|scripts)/.test(file)) continue;
+      for (const { functionName, ranges } of functions) {
+        if (ranges[0]!.count > 0) ran.add(`${file} ${functionName || "(…)"}`);
+      }
+    }
+    return ran;
+  }
+}
+
+/** A user on a websocket. */
+class User {
+  readonly #frames: unknown[][] = [];
+  readonly #waiting = new Set<() => void>();
+
+  private constructor(readonly ws: WebSocket) {
+    ws.on("message", (data: Buffer) => {
+      this.#frames.push(JSON.parse(data.toString()) as unknown[]);
+      for (const wake of this.#waiting) wake();
+      this.#waiting.clear();
+    });
+  }
+
+  static async login(server: TestServer, uid: string): Promise<User> {
+    const ws = new WebSocket(
+      `${server.baseUrl.replace("http", "ws")}/ws/world/walk/`,
+    );
+    const user = new User(ws);
+    await once(ws, "open");
+    const traits = uid === "host" ? ["admin"] : [];
+    const token = await server.token("walk", { uid, traits });
+    ws.send(JSON.stringify(["authenticate", { token }]));
+    await user.next(([name]) => name === "authenticated");
+    return user;
+  }
+
+  /** Waits for a frame, and takes it. */
+  async next(matches: (frame: unknown[]) => boolean): Promise<unknown[]> {
+    for (;;) {
+      const found = this.#frames.findIndex(matches);
+      if (found >= 0) return this.#frames.splice(found, 1)[0]!;
+      await new Promise<void>((resolve) => this.#waiting.add(resolve));
+    }
+  }
+
+  #count = 0;
+
+  /** Sends a command. @returns its result. */
+  async do<T>(name: string, payload: object): Promise<T> {
+    const id = ++this.#count;
+    this.ws.send(JSON.stringify([name, id, payload]));
+    const answer = await this.next(
+      ([kind, to]) => (kind === "success" || kind === "error") && to === id,
+    );
+    if (answer[0] === "error") throw new Error(JSON.stringify(answer));
+    return answer[2] as T;
+  }
+}
+
+/** Counts the functions that ran in all of several walks. */
+async function countOf(
+  counter: Counter,
+  walk: (turn: number) => Promise<() => Promise<unknown>>,
+): Promise<Set<string>> {
+  let all: Set<string> | undefined;
+  // The first one fills caches.
+  for (let turn = 0; turn <= WALKS; turn++) {
+    const go = await walk(turn);
+    await delay(REST * 3);
+    await counter.take();
+    await go();
+    await delay(REST);
+    const ran = await counter.take();
+    if (turn === 0) continue;
+    all = new Set([...ran].filter((it) => all?.has(it) ?? true));
+  }
+  return all!;
+}
+
+function report(name: string, functions: ReadonlySet<string>): void {
+  const files = new Map<string, string[]>();
+  for (const it of functions) {
+    const [file = "", ran = ""] = it.split(" ");
+    files.set(file, [...(files.get(file) ?? []), ran]);
+  }
+  console.log(`${name}: ${files.size} files`);
+  const isLong = process.argv.includes("--functions");
+  for (const [file, ran] of [...files].sort(([a], [b]) => (a < b ? -1 : 1))) {
+    console.log(isLong ? `  ${file}: ${ran.join(" ")}` : `  ${file}`);
+  }
+}
+
+const counter = new Counter();
+await counter.start();
+const server = await startTestServer();
+await server.createWorld({
+  id: "walk",
+  permission_config: {
+    "world.view": [],
+    "room.view": [],
+    "room.chat.read": [],
+    "room.chat.join": [],
+    "room.chat.send": [],
+    "poll.read": [],
+    "poll.vote": [],
+    "poll.manage": [["admin"]],
+    "room.update": [["admin"]],
+  },
+} as never);
+const { value: room } = await server.app.store.rooms.create("walk", {
+  name: "Stage",
+  module_config: [
+    { type: "chat.native", config: {} },
+    { type: "poll", config: { active: true } },
+  ],
+} as never);
+const channel = room.id;
+const users = await Promise.all(
+  ["host", "sender", "other"].map((uid) => User.login(server, uid)),
+);
+const [host, sender, other] = users as [User, User, User];
+for (const user of users) {
+  await user.do("user.update", { profile: { display_name: "A. User" } });
+  await user.do("room.enter", { room: room.id });
+  await user.do("chat.join", { channel });
+}
+
+const message = await countOf(counter, async (turn) => {
+  await sender.do("chat.mark_read", { channel, id: 1 }).catch(() => {});
+  return async () => {
+    const body = `Hello ${turn}`;
+    const isIt = (frame: unknown[]) =>
+      frame[0] === "chat.event" && JSON.stringify(frame).includes(body);
+    await Promise.all([
+      sender.do("chat.send", {
+        channel,
+        event_type: "channel.message",
+        content: { type: "text", body },
+      }),
+      ...[host, other].map((user) => user.next(isIt)),
+    ]);
+  };
+});
+report("A chat message", message);
+
+const vote = await countOf(counter, async () => {
+  const { poll } = await host.do<{
+    poll: { id: string; options: { id: string }[] };
+  }>("poll.create", {
+    room: room.id,
+    content: "Tea or coffee?",
+    options: [{ content: "Tea" }, { content: "Coffee" }],
+    state: "open",
+  });
+  const isIt = (frame: unknown[]) =>
+    frame[0] === "poll.created_or_updated" &&
+    JSON.stringify(frame).includes(poll.id);
+  for (const user of users) await user.next(isIt);
+  await delay(300);
+  return () =>
+    Promise.all([
+      sender.do("poll.vote", {
+        room: room.id,
+        id: poll.id,
+        options: [poll.options[0]!.id],
+      }),
+      // Only hosts see the results of an open poll.
+      host.next(isIt),
+    ]);
+});
+report("A vote", vote);
+
+for (const { ws } of users) ws.terminate();
+await server.close();
+process.exit();
