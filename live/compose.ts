@@ -8,7 +8,7 @@ import type { Random } from "../db/log/random.js";
 import type { Identify } from "../plugins/auth/identity.js";
 import type { Guests } from "../plugins/limits/guests.js";
 import { Lines } from "./delivery/lines.js";
-import { ownPushes } from "./delivery/own-pushes.js";
+import { handEntries, ownPushes } from "./order.js";
 import { Passes } from "./delivery/passes.js";
 import { Pushes } from "./delivery/push.js";
 import { callsOf } from "./calls.js";
@@ -26,7 +26,6 @@ import { roomModule } from "./modules/rooms/index.js";
 import { RoomWatch } from "./modules/rooms/watch.js";
 import { userModule } from "./modules/users/index.js";
 import { worldModule } from "./modules/world/index.js";
-import { handEntries } from "./order.js";
 import { Activity } from "./people/activity.js";
 import { Doors } from "./people/doors.js";
 import { Hub } from "./people/hub.js";
@@ -38,7 +37,7 @@ import { type View } from "./rules/world-state.js";
 import { WorldStates } from "./rules/world-states.js";
 import { Backlog } from "./socket/backlog.js";
 import type { Connection } from "./socket/connection.js";
-import { Pump } from "./socket/pump.js";
+import { Pump } from "./socket/socket-writer.js";
 import { Sockets, TICK } from "./socket/sockets.js";
 
 /** The inputs of the live layer. */

@@ -7,9 +7,12 @@ import {
 import type { Faults } from "../schemas/errors.js";
 import { liveModules } from "../schemas/live/errors.js";
 import type { PermissionKey } from "../schemas/plain/permissions.js";
-import { countFault } from "../schemas/bounds.js";
+import {
+  compileValidator,
+  countFault,
+  MAX_DEPTH,
+} from "../schemas/validate.js";
 import { MAX_VALUES } from "../schemas/plain/limits.js";
-import { compileValidator, MAX_DEPTH } from "../schemas/validate.js";
 import type { Context, RoomKeys, Sender } from "./context.js";
 import type {
   AnyCommand,

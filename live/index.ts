@@ -7,7 +7,7 @@ import { Refusal } from "../plugins/http/errors.js";
 import { commands } from "./commands.js";
 import { composeLive, type LiveLayer } from "./compose.js";
 import { MAX_FRAME } from "./socket/connection.js";
-import { ACCEPTED, offersDeflate } from "./socket/inflate.js";
+import { ACCEPTED, offersDeflate } from "./socket/incoming.js";
 import { closeAll } from "./socket/stop.js";
 import { acceptUpgrades, socketBase } from "./socket/upgrade.js";
 
@@ -54,7 +54,7 @@ export default fp<{ limits: LiveLimits; publicUrl?: string | undefined }>(
     const options = {
       noServer: true,
       clientTracking: false,
-      // `socket/deflate.ts` compresses a frame once for all its receivers.
+      // `socket/frame.ts` compresses a frame once for all its receivers.
       perMessageDeflate: false,
       // A connection answers pings itself, not each of a thousand.
       autoPong: false,

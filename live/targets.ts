@@ -17,8 +17,12 @@ import {
   unknownRoom,
 } from "./rules/problems.js";
 import { Losses } from "./rules/losses.js";
-import { mayInRoom, stringsInRoom } from "./rules/rights.js";
-import { configOf, hasModule } from "./rules/room-modules.js";
+import {
+  configOf,
+  hasModule,
+  mayInRoom,
+  stringsInRoom,
+} from "./rules/rights.js";
 
 // Finds the room or channel of a payload, and checks the rights of its sender there.
 // Each command passes here. In Node.js 20, `{ ...context, room }` takes 3 µs, and

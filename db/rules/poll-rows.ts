@@ -1,4 +1,15 @@
-import type { Ballot, Poll, PollOption } from "../contract/polls.js";
+import { randomUUID } from "node:crypto";
+import { isOver } from "../../schemas/plain/items.js";
+import type {
+  Ballot,
+  Poll,
+  PollChanges,
+  PollDraft,
+  PollOption,
+} from "../contract/polls.js";
+import { StoreError } from "../contract/store.js";
+import { POLL } from "./chat-rows.js";
+import { newOptions, type SavedOption } from "./poll-options.js";
 
 /** A poll as it is stored, without its options. */
 export interface PollRow extends Omit<
@@ -80,3 +91,127 @@ export function ballotsIn(
 
 /** The size of each poll and each option in a list beside its text (`PollSelection.size`). */
 export const POLL_OVERHEAD = 100;
+
+// What engines share that write polls.
+
+/** A poll that is to be stored. */
+interface NewPoll {
+  row: Omit<PollRow, "number">;
+  /** In the order in which they get their numbers. */
+  options: SavedOption[];
+  /** What it looks like. */
+  poll: Poll;
+}
+
+/**
+ * A new poll, with new ids.
+ * @throws {StoreError} `quota` on `options`.
+ */
+export function newPoll(
+  room: string,
+  { content, options, state = "draft", poll_type = "choice" }: PollDraft,
+): NewPoll {
+  const saved = newOptions(options);
+  const shown = saved
+    .map((option) => ({ ...option, votes: 0 }))
+    .sort((a, b) => a.order - b.order);
+  const row = {
+    id: randomUUID(),
+    room,
+    content,
+    state,
+    poll_type,
+    is_pinned: 0,
+    timestamp: Date.now(),
+    results: isOver({ state }) ? frozenResults(shown) : null,
+  };
+  return { row, options: saved, poll: toPoll(row, shown) };
+}
+
+/** @param options of the poll after the change, in their order. */
+export function changedPoll(
+  row: PollRow,
+  { content, state, poll_type, is_pinned }: PollChanges,
+  options: readonly OptionRow[],
+): PollRow {
+  const changed = {
+    ...row,
+    content: content ?? row.content,
+    state: state ?? row.state,
+    poll_type: poll_type ?? row.poll_type,
+    is_pinned: Number(is_pinned ?? row.is_pinned),
+  };
+  if (isOver(changed) !== isOver(row)) {
+    changed.results = isOver(changed) ? frozenResults(options) : null;
+  }
+  return changed;
+}
+
+/** What the results of a poll are frozen to: JSON. */
+const frozenResults = (
+  options: readonly Pick<OptionRow, "id" | "votes">[],
+): string => JSON.stringify(votesIn(options));
+
+/** Whether a change opens a poll, which the chat of its room announces. */
+export const isOpened = (before: PollRow, after: PollRow): boolean =>
+  before.state === "draft" && after.state === "open";
+
+/** The event that tells the chat of a room that a poll is open. */
+export const openingOf = (poll: string, sender: string) => ({
+  type: POLL,
+  sender,
+  content: JSON.stringify({ poll_id: poll, state: "open" }),
+});
+
+/**
+ * The options that a user votes for.
+ * @param options of the poll.
+ * @param ids of the chosen ones; unknown ones do not count. Only an empty list withdraws a vote.
+ * @param before the numbers of the options that the user has chosen.
+ * @throws {StoreError} `denied` on `poll`.
+ */
+export function chosenOptions(
+  { state, poll_type }: PollRow,
+  options: readonly OptionRow[],
+  ids: readonly string[],
+  before: ReadonlySet<number>,
+): OptionRow[] {
+  const named = new Set(ids);
+  const chosen = options.filter(({ id }) => named.has(id));
+  if (state !== "open") throw refused("The poll is not open.");
+  if (poll_type === "choice" && chosen.length > 1) {
+    throw refused("The poll has a choice of one.");
+  }
+  return ids.length > 0 && chosen.length === 0
+    ? options.filter(({ number }) => before.has(number))
+    : chosen;
+}
+
+/**
+ * The ballot of a user after a vote, of which the options get their new votes.
+ * @param ids as for {@link chosenOptions}, and `before` also.
+ */
+export function castIn(
+  row: PollRow,
+  options: readonly OptionRow[],
+  ids: readonly string[],
+  before: ReadonlySet<number>,
+) {
+  const chosen = chosenOptions(row, options, ids, before);
+  const added = chosen.filter(({ number }) => !before.has(number));
+  const removed = options.filter(
+    (option) => before.has(option.number) && !chosen.includes(option),
+  );
+  for (const option of added) option.votes++;
+  for (const option of removed) option.votes--;
+  return {
+    added: added.map(({ number }) => number),
+    removed: removed.map(({ number }) => number),
+    answer: {
+      poll: toPoll(row, options),
+      options: chosen.map(({ id }) => id),
+    },
+  };
+}
+
+const refused = (reason: string) => new StoreError("denied", reason, "poll");

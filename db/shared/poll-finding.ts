@@ -6,10 +6,10 @@ import {
   type Line,
   OF_OPTION,
   OF_POLL,
-  WITH_OPTIONS,
   type WholePoll,
   wholePolls,
-} from "./poll-lines.js";
+  WITH_OPTIONS,
+} from "./poll-reads.js";
 import type { Sql } from "./sql.js";
 
 const NAMED = "p.world_id = $1 AND p.room_id = $2 AND p.id = $4";

@@ -8,8 +8,7 @@ import {
   type Versioned,
   type Visitor,
 } from "../contract/store.js";
-import { chatReads } from "./chat/chat-reads.js";
-import { chatStore } from "./chat/chat.js";
+import { chatReads, chatStore } from "./chat/chat.js";
 import { countReads } from "./inspection/count-reads.js";
 import {
   LOCK_TIMEOUT,
@@ -19,8 +18,7 @@ import {
   storeErrorOf,
 } from "./engine/database.js";
 import { programStore } from "../shared/program/index.js";
-import { boundDomains } from "./engine/domains.js";
-import { sqlOn } from "./engine/sql.js";
+import { boundDomains, sqlOn } from "./engine/sql.js";
 import { marksIn } from "./erasure/erasure-marks.js";
 import { logReads } from "./log/log-reads.js";
 import { ReadCache } from "./engine/read-cache.js";

@@ -1,6 +1,6 @@
 import { detach } from "../../db/detach.js";
 import { type Clock, nextTurn, sleep } from "../../db/log/clock.js";
-import type { Pump } from "../socket/pump.js";
+import type { Pump } from "../socket/socket-writer.js";
 
 /** How many connections make a crowd. To fewer, everything is sent at once. */
 const CROWD = 200;
@@ -67,5 +67,23 @@ export class Passes {
       for (const resolve of pass.waiting.splice(0)) resolve();
     }
     this.#places.delete(place);
+  }
+}
+
+/** How long something is done before other work gets its turn, in milliseconds. */
+const SLICE = 5;
+
+/** Does something with each of many items, and lets requests be served meanwhile. */
+export async function inSlices<T>(
+  clock: Clock,
+  items: Iterable<T>,
+  act: (item: T) => void,
+): Promise<void> {
+  let since = clock.now();
+  for (const item of items) {
+    act(item);
+    if (clock.now() - since < SLICE) continue;
+    await nextTurn(clock);
+    since = clock.now();
   }
 }

@@ -5,8 +5,7 @@ import type { WorldStates } from "../rules/world-states.js";
 import type { Connection } from "../socket/connection.js";
 import type { Login } from "../socket/login-state.js";
 import type { Lines } from "./lines.js";
-import type { Passes } from "./passes.js";
-import { inSlices } from "./slices.js";
+import { inSlices, type Passes } from "./passes.js";
 import {
   type Authors,
   nothingSent,

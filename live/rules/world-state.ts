@@ -9,13 +9,13 @@ import { oncePer } from "./once.js";
 import {
   addTraits,
   type Bearer,
+  hasModule,
   mayInRoom,
   mayInWorld,
   stringsInRoom,
   stringsInWorld,
 } from "./rights.js";
 import { sentRoom, sentWorld } from "./shapes.js";
-import { hasModule } from "./room-modules.js";
 import type { Stages } from "./stages.js";
 import { type Seen, Told } from "./told.js";
 

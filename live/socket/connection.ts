@@ -7,15 +7,13 @@ import type { Author } from "../../db/contract/author.js";
 import type { Random } from "../../db/log/random.js";
 import { Close, pingFrame } from "./frame.js";
 import { Heartbeat } from "./heartbeat.js";
-import { HeldPieces } from "./held.js";
-import { Incoming } from "./incoming.js";
-import type { Inflation } from "./inflate.js";
+import { HeldPieces, Outgoing } from "./outgoing.js";
+import { Incoming, type Inflation } from "./incoming.js";
 import type { Login } from "./login-state.js";
 import { type Message, MessageLoop } from "./message-loop.js";
-import { Outgoing } from "./outgoing.js";
 import { SocketWriter } from "./socket-writer.js";
 import type { Losses } from "../rules/losses.js";
-import type { Turns } from "./turns.js";
+import type { Turns } from "./pace.js";
 import type { View, WorldState } from "../rules/world-state.js";
 
 /** The largest message of users who may update rooms or the world, in bytes. */
@@ -47,8 +45,8 @@ export interface Surroundings {
   readonly onSlow: (connection: Connection) => void;
   /** An unexpected error. */
   readonly onFault: (connection: Connection, error: unknown) => void;
-  readonly onReceived: () => void;
-  readonly onSent: (frames: number) => void;
+  readonly metrics:
+    { received(): void; sent(frames: number): void } | undefined;
 }
 
 /**

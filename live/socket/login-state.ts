@@ -3,7 +3,7 @@ import type { Losses } from "../rules/losses.js";
 import type { Bearer, ModerationState } from "../rules/rights.js";
 import type { Told } from "../rules/told.js";
 import type { View } from "../rules/world-state.js";
-import type { TokenBucket } from "./token-bucket.js";
+import type { TokenBucket } from "./pace.js";
 
 /** The login of a connection. Its rights follow from its own token, not from the user's last one. */
 export interface Login extends Bearer {

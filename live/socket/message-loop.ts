@@ -2,9 +2,8 @@ import type { Clock } from "../../db/log/clock.js";
 import { Close } from "./frame.js";
 import type { Incoming } from "./incoming.js";
 import type { Outgoing } from "./outgoing.js";
-import { Pace } from "./pace.js";
+import { Pace, type Turns } from "./pace.js";
 import type { SocketWriter } from "./socket-writer.js";
-import type { Turns } from "./turns.js";
 
 /** How long a message waits for pushes that those before it have caused, in milliseconds. */
 const LONGEST_WAIT = 250;

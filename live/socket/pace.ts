@@ -1,5 +1,56 @@
 import type { Clock } from "../../db/log/clock.js";
-import { TokenBucket } from "./token-bucket.js";
+
+/** Bounds a rate: a bucket that refills at a rate and holds a burst. */
+export class TokenBucket {
+  #tokens: number;
+  #at: number;
+
+  /**
+   * @param rate how many a second.
+   * @param burst how many times the rate may come at once.
+   */
+  constructor(
+    readonly rate: number,
+    readonly burst: number,
+    readonly clock: Clock,
+  ) {
+    this.#tokens = rate * burst;
+    this.#at = clock.now();
+  }
+
+  /** Takes tokens. @returns whether there were enough; otherwise it takes none. */
+  take(count = 1): boolean {
+    this.#refill();
+    if (this.#tokens < count) return false;
+    this.#tokens -= count;
+    return true;
+  }
+
+  /** Takes tokens, even in advance: the next caller waits for them. */
+  spend(count: number): void {
+    this.#refill();
+    this.#tokens -= count;
+  }
+
+  #refill(): void {
+    const now = this.clock.now();
+    const refilled = this.#tokens + ((now - this.#at) / 1000) * this.rate;
+    this.#tokens = Math.min(this.rate * this.burst, refilled);
+    this.#at = now;
+  }
+
+  /** Whether nothing was taken that is not refilled. */
+  get isFull(): boolean {
+    this.#refill();
+    return this.#tokens >= this.rate * this.burst;
+  }
+
+  /** After how many milliseconds there is a token. */
+  get wait(): number {
+    this.#refill();
+    return Math.max(0, (1000 * (1 - this.#tokens)) / this.rate);
+  }
+}
 
 /** A burst of commands is this many times the rate. */
 const BURST = 6;
@@ -36,5 +87,115 @@ export class Pace {
   /** After how many milliseconds to call {@link take} again. */
   get wait(): number {
     return this.#refusals?.wait ?? 0;
+  }
+}
+
+/** How long messages may be carried out in one turn of the event loop, in milliseconds. */
+const BUDGET = 4;
+
+/** How many connections that waited go on in one turn. */
+const GOING_ON = 8;
+
+/**
+ * Shares the event loop between the messages of all connections and everything
+ * else. Messages are often carried out in microtasks alone, so without it a client
+ * that sends without end would stop the process.
+ */
+export class Turns {
+  /** When the budget of this turn ends; 0 while it is unused. */
+  #end = 0;
+  readonly #waiting: (() => void)[] = [];
+  readonly #clock: Clock;
+
+  constructor(clock: Clock) {
+    this.#clock = clock;
+  }
+
+  /** Asks whether a message may be carried out. @returns a promise to wait for; undefined if it may be now. */
+  take(): Promise<void> | undefined {
+    const now = this.#clock.now();
+    if (this.#end === 0) {
+      this.#end = now + BUDGET;
+      this.#clock.soon(this.#next);
+    } else if (now >= this.#end) {
+      return new Promise((resolve) => this.#waiting.push(resolve));
+    }
+    return undefined;
+  }
+
+  readonly #next = (): void => {
+    if (this.#waiting.length === 0) {
+      this.#end = 0;
+      return;
+    }
+    this.#end = this.#clock.now() + BUDGET;
+    this.#clock.soon(this.#next);
+    for (const goOn of this.#waiting.splice(0, GOING_ON)) goOn();
+  };
+}
+
+/** How many buckets are kept at most. Beyond it, the older half goes. */
+const MAX_BUCKETS = 100_000;
+
+/** The number of buckets from which on full ones are removed. */
+const SWEPT = 1000;
+
+/**
+ * A rate for each of many keys. A bucket is kept until it is full again: from then on it
+ * is like a new one.
+ */
+export class Buckets {
+  /** The oldest comes first. */
+  readonly #buckets = new Map<string, TokenBucket>();
+  /** With how many buckets the full ones are forgotten. */
+  #sweepAt = SWEPT;
+
+  /**
+   * @param rate how many a second.
+   * @param burst how many times the rate may come at once.
+   */
+  constructor(
+    readonly clock: Clock,
+    readonly rate: number,
+    readonly burst: number,
+  ) {}
+
+  /** How many buckets are kept. */
+  get size(): number {
+    return this.#buckets.size;
+  }
+
+  /** Takes tokens of a key. @returns whether there were enough; otherwise it takes none. */
+  take(key: string, count: number): boolean {
+    return this.#of(key).take(count);
+  }
+
+  /** Takes tokens, at most a burst, even in advance: the next caller waits for them. */
+  spend(key: string, count: number): void {
+    this.#of(key).spend(Math.min(count, this.rate * this.burst));
+  }
+
+  #of(key: string): TokenBucket {
+    let bucket = this.#buckets.get(key);
+    if (!bucket) {
+      if (this.#buckets.size >= this.#sweepAt) this.#sweep();
+      bucket = new TokenBucket(this.rate, this.burst, this.clock);
+      this.#buckets.set(key, bucket);
+    }
+    return bucket;
+  }
+
+  /** Forgets the full ones. It runs again with twice as many, so each costs little. */
+  #sweep(): void {
+    const buckets = this.#buckets;
+    for (const [key, bucket] of buckets) {
+      if (bucket.isFull) buckets.delete(key);
+    }
+    if (buckets.size >= MAX_BUCKETS) {
+      for (const key of [...buckets.keys()].slice(0, MAX_BUCKETS / 2)) {
+        buckets.delete(key);
+      }
+    }
+    this.#sweepAt = Math.min(Math.max(SWEPT, 2 * buckets.size), MAX_BUCKETS);
   }
 }

@@ -1,13 +1,54 @@
 import type { Socket } from "node:net";
+import type { Clock } from "../../db/log/clock.js";
 import { pongFrame } from "./frame.js";
-import type { HeldPieces } from "./held.js";
-import { Joiner } from "./joiner.js";
+
+/** Frames that are more together are not copied for one socket, in bytes. */
+const COPIED = 16 * 1024;
+
+/**
+ * Joins the frames that are due to a socket into one piece, as one write costs less
+ * than several. Many sockets of a room get the same frames in one pass: these are
+ * joined once for all of them.
+ */
+class Joiner {
+  #last: readonly Buffer[] = [];
+  #joined: Buffer | undefined;
+
+  /**
+   * @param frames at least two. They must not change any more.
+   * @param size how many bytes they have.
+   * @returns undefined if joining them costs more than it saves.
+   */
+  join(frames: readonly Buffer[], size: number): Buffer | undefined {
+    const isSame = sameItems(frames, this.#last);
+    if (!isSame) {
+      this.#last = frames;
+      this.#joined = undefined;
+    }
+    if (!this.#joined && (isSame || size <= COPIED)) {
+      this.#joined = Buffer.concat(frames, size);
+    }
+    return this.#joined;
+  }
+
+  /** Keeps nothing in memory. */
+  forget(): void {
+    this.#last = [];
+    this.#joined = undefined;
+  }
+}
+
+function sameItems(one: readonly Buffer[], other: readonly Buffer[]): boolean {
+  if (one.length !== other.length) return false;
+  for (let i = 0; i < one.length; i++) if (one[i] !== other[i]) return false;
+  return true;
+}
 
 interface WriterPorts {
   /** Calls {@link SocketWriter.flush} of each writer that it was given. */
   readonly pump: { add(writer: SocketWriter): void };
   readonly limits: { readonly maxUnsent: number };
-  readonly onSent: (frames: number) => void;
+  readonly metrics: { sent(frames: number): void } | undefined;
 }
 
 /** The connection that has the socket. */
@@ -28,7 +69,7 @@ export class SocketWriter {
   readonly #ports: WriterPorts;
   readonly #owner: Owner;
   /** They count as unsent. */
-  readonly #held: HeldPieces;
+  readonly #held: { readonly size: number };
   /** Pieces to be written at the end of this turn of the event loop, of one or more frames. */
   #out: Buffer[] = [];
   #outSize = 0;
@@ -46,7 +87,7 @@ export class SocketWriter {
     socket: Socket,
     ports: WriterPorts,
     owner: Owner,
-    held: HeldPieces,
+    held: { readonly size: number },
   ) {
     this.#socket = socket;
     this.#ports = ports;
@@ -153,7 +194,7 @@ export class SocketWriter {
     this.#outSize = 0;
     this.#outFrames = 0;
     if (pieces.length === 0 || !this.#socket.writable) return;
-    this.#ports.onSent(frames);
+    this.#ports.metrics?.sent(frames);
     const piece = pieces.length === 1 ? pieces[0] : joiner.join(pieces, size);
     if (piece) this.#socket.write(piece);
     else {
@@ -172,5 +213,93 @@ export class SocketWriter {
   /** Calls a function when the socket has written all. */
   onceDrained(act: () => void): void {
     this.#socket.once("drain", act);
+  }
+}
+
+/** How many sockets are written to before other work gets its turn. */
+const SLICE = 500;
+
+/** How long that may take, in milliseconds: the frames of a socket may be large. */
+const LONGEST_SLICE = 5;
+
+/** The writer of one connection. */
+interface Due {
+  flush(joiner: Joiner): void;
+}
+
+/** After how many sockets the clock is read. */
+const LOOKED_AT = 32;
+
+/**
+ * Writes due frames to connections. All frames that become due to a socket within one
+ * turn of the event loop are one write, because a write costs more than all other work.
+ * After each slice of sockets the event loop goes on, so that requests are served while
+ * an event goes to thousands.
+ */
+export class Pump {
+  #due: Due[] = [];
+  #next = 0;
+  #since = 0;
+  /** How many connections were taken, and how many of them were written to. */
+  #added = 0;
+  #written = 0;
+  /** The callers that wait until so many sockets were written to, in order. */
+  readonly #waiting: { count: number; resolve: () => void }[] = [];
+  readonly #joiner = new Joiner();
+  readonly #clock: Clock;
+  readonly #onPass: (seconds: number) => void;
+
+  /** @param onPass gets how long the first frame of a pass waited. */
+  constructor(clock: Clock, onPass: (seconds: number) => void = () => {}) {
+    this.#clock = clock;
+    this.#onPass = onPass;
+  }
+
+  /** How many connections wait to be written to. */
+  get waiting(): number {
+    return this.#due.length - this.#next;
+  }
+
+  /** Takes the writer of a connection that has got its first frame. */
+  add(writer: Due): void {
+    this.#added++;
+    if (this.#due.push(writer) > 1) return;
+    this.#since = this.#clock.now();
+    this.#clock.soon(this.#run);
+  }
+
+  /** Resolves when everything that is due now is written. */
+  async drained(): Promise<void> {
+    const count = this.#added;
+    if (this.#written === count) return;
+    await new Promise<void>((resolve) =>
+      this.#waiting.push({ count, resolve }),
+    );
+  }
+
+  readonly #run = (): void => {
+    this.#writeSlice();
+    while (this.#waiting[0] && this.#waiting[0].count <= this.#written) {
+      this.#waiting.shift()!.resolve();
+    }
+    if (this.#next < this.#due.length) {
+      this.#clock.soon(this.#run);
+      return;
+    }
+    this.#onPass((this.#clock.now() - this.#since) / 1000);
+    this.#joiner.forget();
+    this.#due = [];
+    this.#next = 0;
+  };
+
+  #writeSlice(): void {
+    const end = Math.min(this.#next + SLICE, this.#due.length);
+    const latest = this.#clock.now() + LONGEST_SLICE;
+    while (this.#next < end) {
+      this.#due[this.#next++]!.flush(this.#joiner);
+      this.#written++;
+      const looks = this.#next % LOOKED_AT === 0;
+      if (looks && this.#clock.now() >= latest) return;
+    }
   }
 }

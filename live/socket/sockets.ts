@@ -5,7 +5,7 @@ import { StoreError } from "../../db/contract/store.js";
 import { Connection, type Surroundings } from "./connection.js";
 import { throwOut } from "./endings.js";
 import { Close, pushFrame } from "./frame.js";
-import { Inflation } from "./inflate.js";
+import { Inflation } from "./incoming.js";
 import { messageHandler, type MessagePorts } from "./messages.js";
 import type { FastifyBaseLogger } from "fastify";
 import type { LiveLimits } from "../../config.js";
@@ -14,7 +14,7 @@ import type { Random } from "../../db/log/random.js";
 import type { WorldStore } from "../../db/contract/store.js";
 import type { Backlog } from "./backlog.js";
 import { LiveError, problemOf, unavailable } from "../rules/problems.js";
-import { Turns } from "./turns.js";
+import { Turns } from "./pace.js";
 
 /** How often timeouts, expiries and pings are looked for, in milliseconds. */
 export const TICK = 250;
@@ -64,11 +64,9 @@ export class Sockets {
     this.#ports = ports;
     const { clock, random, pump, backlog, limits, metrics, log } = ports;
     this.#around = {
-      ...{ clock, random, pump, backlog, limits },
+      ...{ clock, random, pump, backlog, limits, metrics },
       turns: new Turns(clock),
       handle: messageHandler(ports),
-      onReceived: () => metrics?.received(),
-      onSent: (frames) => metrics?.sent(frames),
       onEnd(connection, code) {
         ports.leave(connection);
         log.debug({ connection: connection.id, code }, "websocket ended");

@@ -1,14 +1,13 @@
 import { isUtf8 } from "node:buffer";
 import { createHmac, timingSafeEqual } from "node:crypto";
 import { Cache } from "../../db/cache.js";
-import { boundFault } from "../../schemas/bounds.js";
+import { boundFault, unstorableIn } from "../../schemas/validate.js";
 import {
   MAX_LEVELS,
   MAX_PROFILE,
   MAX_VALUES,
 } from "../../schemas/plain/limits.js";
 import { lengthOf, trait, uid as uidText } from "../../schemas/plain/texts.js";
-import { unstorableIn } from "../../schemas/validate.js";
 import { ALGORITHMS } from "../../schemas/issuers.js";
 import type { WorldKey } from "../../schemas/worlds.js";
 import { Stackless } from "../stackless.js";

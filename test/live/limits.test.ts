@@ -3,7 +3,7 @@ import { once } from "node:events";
 import { setTimeout as delay } from "node:timers/promises";
 import { until } from "../helper.js";
 import { processClock } from "../../db/log/clock.js";
-import { Buckets } from "../../live/people/buckets.js";
+import { Buckets } from "../../live/socket/pace.js";
 import {
   demo,
   holdRates,

@@ -9,7 +9,7 @@ import { Hub } from "../../live/people/hub.js";
 import type { View } from "../../live/rules/world-state.js";
 import type { WorldStates } from "../../live/rules/world-states.js";
 import type { Connection } from "../../live/socket/connection.js";
-import { Pump } from "../../live/socket/pump.js";
+import { Pump } from "../../live/socket/socket-writer.js";
 import { ProcessTime, Timeline } from "../simulation/timeline.js";
 
 // The way of a push through lines, passes and throttles, in simulated time.

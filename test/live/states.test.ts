@@ -1,7 +1,7 @@
 import { setImmediate } from "node:timers/promises";
 import t from "tap";
 import { processClock } from "../../db/log/clock.js";
-import { inSlices } from "../../live/delivery/slices.js";
+import { inSlices } from "../../live/delivery/passes.js";
 import type { View } from "../../live/rules/world-state.js";
 import { until } from "../helper.js";
 import { type Json, makeRoom, soon, startLive } from "./client.js";

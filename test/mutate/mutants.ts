@@ -180,19 +180,19 @@ const votes = inArea("votes", [
     "the answer to a vote shows an item that its caller may not read",
   ],
   [
-    "db/rules/poll-changes.ts",
+    "db/rules/poll-rows.ts",
     `if (state !== "open") throw refused("The poll is not open.");`,
     ``,
     "closed polls take votes",
   ],
   [
-    "db/rules/poll-changes.ts",
+    "db/rules/poll-rows.ts",
     `if (poll_type === "choice" && chosen.length > 1) {`,
     `if (poll_type === "choice" && chosen.length > 2) {`,
     "a choice of one takes two",
   ],
   [
-    "db/rules/poll-changes.ts",
+    "db/rules/poll-rows.ts",
     `return ids.length > 0 && chosen.length === 0`,
     `return ids.length < 0`,
     "a vote for unknown options withdraws the vote",
@@ -270,7 +270,7 @@ const sqlite = inArea("sqlite", [
     "a deleted message leaves its edits",
   ],
   [
-    "db/rules/poll-changes.ts",
+    "db/rules/poll-rows.ts",
     `chosen.filter(({ number }) => !before.has(number))`,
     `chosen.filter(() => true)`,
     "a vote may be counted twice",
@@ -363,13 +363,13 @@ const uploads = inArea("uploads", [
 
 const limits = inArea("limits", [
   [
-    "live/socket/token-bucket.ts",
+    "live/socket/pace.ts",
     `this.#tokens = Math.min(this.rate * this.burst, refilled);`,
     `this.#tokens = refilled;`,
     "rates are saved up without a bound",
   ],
   [
-    "live/people/spent.ts",
+    "live/people/rates.ts",
     `const count = total < before ? total : total - before;`,
     `const count = total;`,
     "other processes count what a user spent again and again",

@@ -1,5 +1,5 @@
 import type { Question } from "../../contract/questions.js";
-import { castIn } from "../../rules/poll-changes.js";
+import { castIn } from "../../rules/poll-rows.js";
 import { absent } from "../../rules/preconditions.js";
 import { seesQuestion, toQuestion } from "../../rules/question-rows.js";
 import type { EngineWrites } from "../../shared/domain.js";

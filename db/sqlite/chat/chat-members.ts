@@ -8,10 +8,9 @@ import {
   toEvents,
   tooManyReactions,
 } from "../../rules/chat-rows.js";
-import { channelWrites } from "./chat-channels.js";
+import { channelWrites, senderCheck } from "./chat-channels.js";
 import { eventReads } from "./chat-events.js";
 import { eventWriter } from "./chat-messages.js";
-import { senderCheck } from "./chat-senders.js";
 import type { Connection } from "../engine/connection.js";
 import type { WriteLog } from "../log/log-writes.js";
 import { absent, denied } from "../../rules/preconditions.js";

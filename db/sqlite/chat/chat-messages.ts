@@ -7,8 +7,7 @@ import {
   type NewEvent,
   toEvents,
 } from "../../rules/chat-rows.js";
-import { channelWrites } from "./chat-channels.js";
-import { senderCheck } from "./chat-senders.js";
+import { channelWrites, senderCheck } from "./chat-channels.js";
 import type { Connection } from "../engine/connection.js";
 import type { WriteLog } from "../log/log-writes.js";
 import { absent, denied } from "../../rules/preconditions.js";

@@ -6,7 +6,7 @@ import type { messageWrites } from "../chat/chat-messages.js";
 import type { chatErasures } from "../chat/chat-remains.js";
 import type { copyWrites } from "../copies/world-copies.js";
 import type { logPruning } from "../log/log-pruning.js";
-import type { SentHint } from "../log/sent-hints.js";
+import type { SentHint } from "../log/log-writes.js";
 import type { roomWrites } from "../rooms/room-writes.js";
 import type { userWrites } from "../users/user-writes.js";
 import type { worldWrites } from "../worlds/world-writes.js";

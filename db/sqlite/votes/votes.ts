@@ -1,6 +1,6 @@
-import { castIn } from "../../rules/poll-changes.js";
 import {
   BY_POSITION,
+  castIn,
   OPTION_COLUMNS,
   type OptionRow,
   POLL_COLUMNS,

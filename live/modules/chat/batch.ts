@@ -1,11 +1,11 @@
 import type { ChatEvent } from "../../../db/contract/chat.js";
 import type { UserRecord } from "../../../db/contract/store.js";
+import type { PublicUser, SentEvent } from "../../../schemas/live/index.js";
 import type { World } from "../../../schemas/worlds.js";
 import type { Piece as Given } from "../../delivery/push.js";
-import { jsonOf } from "../../rules/encoding.js";
+import { Json, jsonOf, type Sendable } from "../../rules/encoding.js";
 import { textFrame } from "../../socket/frame.js";
-import { sentEvent } from "./events.js";
-import { sharedUser } from "./users.js";
+import { nobody, sharedUser } from "./users.js";
 
 /** How many bytes one batch has at most, unless its only event has more. */
 const MAX_SIZE = 256 * 1024;
@@ -166,4 +166,37 @@ export class Batch {
     }
     return users.join();
   }
+}
+
+type Content = SentEvent["content"];
+
+/**
+ * An event as clients get it. A member event shows the user as they are now.
+ * @param userOf finds the public form of a user, without what only administrators see.
+ */
+export function sentEvent(
+  event: ChatEvent,
+  userOf: (id: string) => Sendable<PublicUser> | undefined,
+): { readonly [K in keyof SentEvent]: Sendable<SentEvent[K]> } {
+  const { id, channel, sender, timestamp, type, content, edited } = event;
+  return {
+    event_id: id,
+    channel,
+    sender,
+    timestamp: new Date(timestamp).toISOString(),
+    event_type: type,
+    content:
+      type === "channel.member" && sender !== null
+        ? {
+            ...(JSON.parse(content) as Content),
+            user: userOf(sender) ?? nobody(sender),
+          }
+        : new Json<Content>(content),
+    edited: edited === null ? null : new Date(edited).toISOString(),
+    replaces: event.replaces,
+    // There may be a thousand.
+    reactions: new Json<SentEvent["reactions"]>(
+      JSON.stringify(event.reactions),
+    ),
+  };
 }

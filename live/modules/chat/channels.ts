@@ -8,14 +8,16 @@ import type { ChannelContext } from "../../context.js";
 import type { Connection } from "../../socket/connection.js";
 import type { Sendable } from "../../rules/encoding.js";
 import { nothingSent, type Sent, Throttle } from "../../delivery/throttle.js";
-import { mayInRoom } from "../../rules/rights.js";
-import { hasModule } from "../../rules/room-modules.js";
+import { hasModule, mayInRoom } from "../../rules/rights.js";
 import type { View, WorldState } from "../../rules/world-state.js";
-import type { AudiencePorts, Subscription } from "./audience.js";
+import {
+  type AudiencePorts,
+  type Subscription,
+  Subscriptions,
+} from "./audience.js";
 import type { Pushed } from "./batch.js";
 import { Feed, type FeedPorts } from "./feed.js";
 import { type MemberPorts, Members } from "./members.js";
-import { Subscriptions } from "./subscriptions.js";
 import { fitting, readUsers, usersIn } from "./users.js";
 
 /** How many join events a new direct channel may have. */

@@ -3,12 +3,11 @@ import type { ChatPorts } from "./ports.js";
 import type { ChannelContext } from "../../context.js";
 import type { CommandTable } from "../../module.js";
 import { LiveError, rateLimited } from "../../rules/problems.js";
-import { isSilenced, mayInRoom } from "../../rules/rights.js";
+import { isSilenced, isVolatile, mayInRoom } from "../../rules/rights.js";
 import { messages } from "./messages.js";
 import { idOf, pageOf } from "./pages.js";
 import { reading } from "./unread/commands.js";
 import { hasName } from "./users.js";
-import { isVolatile } from "../../rules/room-modules.js";
 
 /** How many events the answer to a subscription has at most. */
 const MAX_MISSED = 1000;

@@ -1,6 +1,6 @@
 import type { Lines } from "../../delivery/lines.js";
 import type { Passes } from "../../delivery/passes.js";
-import type { Pump } from "../../socket/pump.js";
+import type { Pump } from "../../socket/socket-writer.js";
 import type { EntryHandlers, EventOf } from "../../module.js";
 import type { FastifyBaseLogger } from "fastify";
 import type { ChatStore, Delivery } from "../../../db/contract/chat.js";

@@ -3,7 +3,7 @@ import type { PublicUser } from "../../../schemas/live/index.js";
 import type { ChatStore } from "../../../db/contract/chat.js";
 import type { Clock } from "../../../db/log/clock.js";
 import type { ChannelContext } from "../../context.js";
-import { isVolatile } from "../../rules/room-modules.js";
+import { isVolatile } from "../../rules/rights.js";
 import { encoded, type Json } from "../../rules/encoding.js";
 import { readUsers, sharedUser, type UserReads } from "./users.js";
 

@@ -11,9 +11,8 @@ import {
   unknownEvent,
 } from "../../rules/problems.js";
 import { mayInRoom } from "../../rules/rights.js";
-import { contentOf, isEmoji } from "./content.js";
-import { sentEvent } from "./events.js";
-import { mentionsOf } from "./mentions.js";
+import { contentOf, isEmoji, mentionsOf } from "./content.js";
+import { sentEvent } from "./batch.js";
 import { answerWithPage, idOf } from "./pages.js";
 import { readUsers, sharedUser } from "./users.js";
 

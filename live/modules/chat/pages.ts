@@ -11,8 +11,8 @@ import {
   SharedJson,
 } from "../../rules/encoding.js";
 import { tooLarge } from "../../rules/problems.js";
-import { isVolatile } from "../../rules/room-modules.js";
-import { sentEvent } from "./events.js";
+import { isVolatile } from "../../rules/rights.js";
+import { sentEvent } from "./batch.js";
 import type { FetchedPage, Page, PageKey, ShownUsers } from "./page-cache.js";
 import { readUsers, sharedUser, usersIn } from "./users.js";
 

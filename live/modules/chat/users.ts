@@ -1,10 +1,28 @@
 import type { ChatEvent } from "../../../db/contract/chat.js";
 import type { UserRecord, UserStore } from "../../../db/contract/store.js";
 import type { PublicUser } from "../../../schemas/live/index.js";
+import { UUID } from "../../../schemas/plain/texts.js";
 import type { World } from "../../../schemas/worlds.js";
 import { encoded, type Json } from "../../rules/encoding.js";
 import { publicUser } from "../../rules/shapes.js";
-import { mentionsIn } from "./mention-ids.js";
+
+/** A message that mentions this many users, or more, sends no notifications. */
+const TOO_MANY = 50;
+
+const MENTION = new RegExp(`@(${UUID})`, "gi");
+
+/**
+ * The ids that a text mentions, in lower case and each once; none if there are 50 or
+ * more. The JSON of a text mentions the same.
+ */
+export function mentionsIn(text: string): string[] {
+  const ids = new Set<string>();
+  for (const [, id] of text.matchAll(MENTION)) {
+    ids.add(id!.toLowerCase());
+    if (ids.size >= TOO_MANY) return [];
+  }
+  return [...ids];
+}
 
 /** Where users are read. */
 export interface UserReads {

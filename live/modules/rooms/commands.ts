@@ -8,9 +8,8 @@ import type {
 } from "../../../db/contract/store.js";
 import { StoreError } from "../../../db/contract/store.js";
 import { type Commands, reactions } from "../../../schemas/live/index.js";
-import { boundFault } from "../../../schemas/bounds.js";
+import { boundFault, compileValidator } from "../../../schemas/validate.js";
 import { RoomChanges } from "../../../schemas/rooms.js";
-import { compileValidator } from "../../../schemas/validate.js";
 import type { Context, RoomContext } from "../../context.js";
 import type { CommandTable } from "../../module.js";
 import type { Doors } from "../../people/doors.js";
@@ -21,10 +20,9 @@ import {
   LiveError,
   rateLimited,
 } from "../../rules/problems.js";
-import { isSilenced, mayInRoom } from "../../rules/rights.js";
+import { hasModule, isSilenced, mayInRoom } from "../../rules/rights.js";
 import { publicUser, roomSettings } from "../../rules/shapes.js";
 import { sizeOfProfile } from "../../rules/sizes.js";
-import { hasModule } from "../../rules/room-modules.js";
 
 /** How many rooms a connection may be in. */
 const MAX_ROOMS = 100;

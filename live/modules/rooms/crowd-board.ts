@@ -1,5 +1,5 @@
 import type { Clock } from "../../../db/log/clock.js";
-import { TokenBucket } from "../../socket/token-bucket.js";
+import { TokenBucket } from "../../socket/pace.js";
 
 /** How often the crowd of a room may change in a second, and how often at once. */
 const RATE = 1;

@@ -1,7 +1,7 @@
 import type { UserRecord, UserStore } from "../../../db/contract/store.js";
 import type { Commands } from "../../../schemas/live/index.js";
 import type { Faults } from "../../../schemas/errors.js";
-import { boundFault } from "../../../schemas/bounds.js";
+import { boundFault } from "../../../schemas/validate.js";
 import { MAX_PROFILE } from "../../../schemas/plain/limits.js";
 import { uuid } from "../../../schemas/plain/texts.js";
 import type { Clock } from "../../../db/log/clock.js";

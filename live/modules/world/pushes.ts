@@ -13,7 +13,7 @@ import type { Login } from "../../socket/login-state.js";
 import type { Counting, SentCrowds } from "../../rules/crowds.js";
 import { jsonOf } from "../../rules/encoding.js";
 import { frameAround, textFrame } from "../../socket/frame.js";
-import { TokenBucket } from "../../socket/token-bucket.js";
+import { TokenBucket } from "../../socket/pace.js";
 import type { LessenedView, Losses } from "../../rules/losses.js";
 import type { Differences, Seen, Told } from "../../rules/told.js";
 import { View, type WorldState } from "../../rules/world-state.js";

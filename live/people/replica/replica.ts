@@ -3,8 +3,7 @@ import type { Events } from "../../../db/contract/events.js";
 import type { Clock } from "../../../db/log/clock.js";
 import { Copies, type Gone, TIME_TO_LIVE } from "./copies.js";
 import { isReport, type Report } from "./messages.js";
-import { Part } from "./part.js";
-import { type Told, Teller } from "./teller.js";
+import { Part, Teller, type Told } from "./part.js";
 import {
   EVERYWHERE,
   type ForeignItem,

@@ -12,8 +12,6 @@ import {
   isOpened,
   newPoll,
   openingOf,
-} from "../../../db/rules/poll-changes.js";
-import {
   type OptionRow,
   toPoll,
   votesIn,

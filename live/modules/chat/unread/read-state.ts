@@ -2,7 +2,7 @@ import type { Clock } from "../../../../db/log/clock.js";
 import type { Unread } from "../../../../db/contract/chat.js";
 import type { ListedChannel } from "./channel-list.js";
 import type { Connection } from "../../../socket/connection.js";
-import { TokenBucket } from "../../../socket/token-bucket.js";
+import { TokenBucket } from "../../../socket/pace.js";
 import type { Made } from "./mark.js";
 
 /** How many notifications are counted of each user, as the store does. */

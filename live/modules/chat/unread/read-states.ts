@@ -13,15 +13,14 @@ import type { ChannelContext } from "../../../context.js";
 import type { Connection } from "../../../socket/connection.js";
 import { pushFrame } from "../../../socket/frame.js";
 import { unknownWorld } from "../../../rules/problems.js";
-import { isVolatile } from "../../../rules/room-modules.js";
+import { isVolatile } from "../../../rules/rights.js";
 import type { View, WorldState } from "../../../rules/world-state.js";
 import type { ListedChannel } from "./channel-list.js";
 import type { Made } from "./mark.js";
 import { type MarkPorts, Marks } from "./marks.js";
-import { Notices } from "./notices.js";
+import { Notices, UnreadLists } from "./notices.js";
 import { OwnChannels, type OwnChannelPorts } from "./own-channels.js";
 import { ReadState } from "./read-state.js";
-import { UnreadLists } from "./unread-lists.js";
 
 type Entrance = Pick<
   Authenticated,

@@ -5,7 +5,7 @@ import { isOver } from "../../../../schemas/plain/items.js";
 import type { RoomContext, Sender } from "../../../context.js";
 import type { CommandTable } from "../../../module.js";
 import { rateLimited } from "../../../rules/problems.js";
-import { hasModule } from "../../../rules/room-modules.js";
+import { hasModule } from "../../../rules/rights.js";
 import {
   itemHandlers,
   type ItemPorts,
@@ -15,8 +15,7 @@ import {
   placeOf,
 } from "../commands.js";
 import { changedOptions, newOptions, optionTexts } from "./options.js";
-import type { PollPushes } from "./pushes.js";
-import { sentPoll } from "./shapes.js";
+import { type PollPushes, sentPoll } from "./pushes.js";
 
 /** What the commands about polls need. */
 export interface PollPorts extends ItemPorts {

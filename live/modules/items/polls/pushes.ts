@@ -1,15 +1,54 @@
 import type { Poll, PollStore } from "../../../../db/contract/polls.js";
-import type { EntryHandlers, EventOf } from "../../../module.js";
+import type { SentPoll } from "../../../../schemas/live/polls.js";
 import { isOver, isPublic } from "../../../../schemas/plain/items.js";
 import type { PermissionKey } from "../../../../schemas/plain/permissions.js";
 import type { FrameFor, Pushes, Timing } from "../../../delivery/push.js";
 import type { Authors } from "../../../delivery/throttle.js";
+import type { EntryHandlers, EventOf } from "../../../module.js";
 import type { View } from "../../../rules/world-state.js";
 import type { Connection } from "../../../socket/connection.js";
 import { pushFrame } from "../../../socket/frame.js";
 import { authorsOf, pushDeleted, pushPinned } from "../pushes.js";
-import { PollFrames } from "./frames.js";
 import { type Turnout, Voters } from "./voters.js";
+
+/** A poll as clients get it. */
+export const sentPoll = (poll: Poll, withResults: boolean): SentPoll => ({
+  id: poll.id,
+  content: poll.content,
+  state: poll.state,
+  timestamp: new Date(poll.timestamp).toISOString(),
+  room_id: poll.room,
+  is_pinned: poll.is_pinned,
+  options: poll.options.map(({ id, content, order }) => ({
+    id,
+    content,
+    order,
+  })),
+  ...(withResults && { results: resultsOf(poll) }),
+});
+
+/** Without options, clients expect an empty list. */
+const resultsOf = ({ results }: Poll): SentPoll["results"] =>
+  Object.keys(results).length > 0 ? results : [];
+
+/** The push of a poll with and without its results, each made at most once. */
+class PollFrames {
+  #with: Buffer | undefined;
+  #without: Buffer | undefined;
+
+  constructor(readonly poll: Poll) {}
+
+  of(withResults: boolean): Buffer {
+    return withResults
+      ? (this.#with ??= this.#make(true))
+      : (this.#without ??= this.#make(false));
+  }
+
+  #make(withResults: boolean): Buffer {
+    const poll = sentPoll(this.poll, withResults);
+    return pushFrame("poll.created_or_updated", { poll });
+  }
+}
 
 /** The key of the people who see a poll. */
 const audienceOf = (isPublic: boolean): PermissionKey =>

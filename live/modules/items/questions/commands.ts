@@ -3,7 +3,7 @@ import type { Commands } from "../../../../schemas/live/index.js";
 import type { RoomContext, Sender } from "../../../context.js";
 import type { CommandTable } from "../../../module.js";
 import { rateLimited } from "../../../rules/problems.js";
-import { configOf } from "../../../rules/room-modules.js";
+import { configOf } from "../../../rules/rights.js";
 import {
   itemHandlers,
   type ItemPorts,
