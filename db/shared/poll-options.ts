@@ -1,8 +1,9 @@
-import type { OptionPlan, SavedOption } from "../rules/poll-options.js";
 import {
   BY_POSITION,
   OPTION_COLUMNS,
+  type OptionPlan,
   type OptionRow,
+  type SavedOption,
 } from "../rules/poll-rows.js";
 import type { Sql } from "./sql.js";
 

@@ -13,11 +13,11 @@ import {
   isOpened,
   newPoll,
   openingOf,
+  planOptions,
   POLL_FIELDS,
   type PollRow,
   toPoll,
 } from "../rules/poll-rows.js";
-import { planOptions } from "../rules/poll-options.js";
 import { domain, type DomainLog, type EngineWrites } from "./domain.js";
 import { expectRoom, expectUser, FIND_PLACE, type Place } from "./places.js";
 import { pollFinder } from "./poll-finding.js";
