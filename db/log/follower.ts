@@ -42,6 +42,11 @@ interface Followed<E extends Logged> {
   cursor: Position | undefined;
   /** Hints that came before their predecessors, by their number. */
   readonly early: Map<number, Hint<E>>;
+  /**
+   * Entries that this process wrote and that were not applied yet: their tags by their
+   * numbers. Answers have told people of them.
+   */
+  readonly written: Map<number, number>;
   /** Whether a read of the log is under way or will be repeated. */
   isReading: boolean;
   /** Whether there was a reason to read once more since that read began. */
@@ -107,6 +112,7 @@ export class Follower<E extends Logged> {
       holders: 1,
       cursor: undefined,
       early: new Map(),
+      written: new Map(),
       isReading: false,
       hasMore: false,
       resets: 0,
@@ -137,13 +143,26 @@ export class Follower<E extends Logged> {
     return this.#worlds.get(world)?.cursor;
   }
 
-  /** The cursors of all followed worlds whose head is known. */
-  cursors(): ReadonlyMap<string, Position> {
-    const cursors = new Map<string, Position>();
-    for (const [world, { cursor }] of this.#worlds) {
-      if (cursor) cursors.set(world, cursor);
+  /** The last entry of each followed world that this process applied or wrote, once a head is known. */
+  seen(): ReadonlyMap<string, Position> {
+    const seen = new Map<string, Position>();
+    for (const [world, { cursor, written }] of this.#worlds) {
+      const last = [...written].at(-1);
+      if (last) seen.set(world, { seq: last[0], tag: last[1] });
+      else if (cursor) seen.set(world, cursor);
     }
-    return cursors;
+    return seen;
+  }
+
+  /**
+   * Notes an entry that this process wrote. If the database loses it before it is applied, the
+   * world is reset, as people may have been told of it.
+   */
+  wrote(world: string, { seq, tag }: Position): void {
+    const followed = this.#worlds.get(world);
+    const cursor = followed?.cursor;
+    if (!followed || !cursor || seq <= cursor.seq) return;
+    if (followed.written.size < MAX_EARLY) followed.written.set(seq, tag);
   }
 
   /** Reads the new entries of a world, if it is followed. */
@@ -160,7 +179,7 @@ export class Follower<E extends Logged> {
     const { cursor, early } = followed;
     if (cursor && seq <= cursor.seq) return;
     if (cursor && follows(hint, cursor)) {
-      this.#apply(followed, hint);
+      this.#apply(world, followed, hint);
       return;
     }
     if (early.size < MAX_EARLY) early.set(seq, hint);
@@ -180,10 +199,10 @@ export class Follower<E extends Logged> {
   }
 
   /** Applies a hint, and the hints that waited for it. */
-  #apply(followed: Followed<E>, hint: Hint<E>): void {
+  #apply(world: string, followed: Followed<E>, hint: Hint<E>): void {
     const { early } = followed;
     for (let next: Hint<E> | undefined = hint; next;) {
-      this.#take(followed, next.entry);
+      if (!this.#take(world, followed, next.entry)) return;
       const following: Hint<E> | undefined = early.get(next.entry.seq + 1);
       next =
         following && follows(following, next.entry) ? following : undefined;
@@ -191,8 +210,17 @@ export class Follower<E extends Logged> {
     }
   }
 
-  #take(followed: Followed<E>, entry: E): void {
+  /** @returns false if the entry shows that the database lost one. Then the world is reset. */
+  #take(world: string, followed: Followed<E>, entry: E): boolean {
     const { seq, tag } = entry;
+    for (const [own, ownTag] of followed.written) {
+      if (own > seq) break;
+      if (own < seq || ownTag !== tag) {
+        this.#reset(world, followed);
+        return false;
+      }
+      followed.written.delete(own);
+    }
     followed.cursor = { seq, tag };
     const { expected } = followed;
     if (expected && seq >= expected.head.seq) {
@@ -201,6 +229,7 @@ export class Follower<E extends Logged> {
       followed.expected = undefined;
     }
     this.#listener.apply(entry);
+    return true;
   }
 
   #checkLater(): void {
@@ -302,6 +331,7 @@ export class Follower<E extends Logged> {
       }
       followed.hasMore = false;
       const waiting = [...early.values()];
+      const written = [...followed.written];
       const { tag, entries } = await this.#log.since(
         world,
         cursor.seq,
@@ -317,14 +347,22 @@ export class Follower<E extends Logged> {
       const reached = entries.find(({ seq }) => seq >= own.seq);
       // Hints have come meanwhile, perhaps of a history that is no more.
       if (own !== cursor && reached && !isAt(reached, own)) continue;
-      for (const entry of entries) {
-        if (entry.seq <= own.seq) continue;
+      const isTaken = entries.every((entry) => {
+        if (entry.seq <= own.seq) return true;
         this.caughtUp++;
         // A hint has more than the store, such as the connection that caused it.
         const hint = early.get(entry.seq)?.entry;
-        this.#take(followed, isAt(hint, entry) ? hint! : entry);
-      }
+        return this.#take(world, followed, isAt(hint, entry) ? hint! : entry);
+      });
+      if (!isTaken) continue;
       const isAll = entries.length < STRETCH;
+      // The read began after these were committed.
+      const isLost = ([seq, tag]: [number, number]) =>
+        followed.written.get(seq) === tag;
+      if (isAll && written.some(isLost)) {
+        this.#reset(world, followed);
+        continue;
+      }
       for (const hint of waiting) {
         const { seq } = hint.entry;
         // The unread entries belong to a lost history.
@@ -350,6 +388,7 @@ export class Follower<E extends Logged> {
     followed.resets++;
     followed.expected = undefined;
     followed.early.clear();
+    followed.written.clear();
     followed.confirmed = -Infinity;
     this.#listener.reset(world, known);
     this.#catchUp(world, followed);

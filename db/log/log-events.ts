@@ -91,9 +91,9 @@ export class LogEvents implements Events {
     return this.#follower.caughtUp;
   }
 
-  /** The position up to which the log of each followed world was applied. */
-  cursors(): ReadonlyMap<string, Position> {
-    return this.#follower.cursors();
+  /** The last entry of each followed world that this process applied or wrote. */
+  seen(): ReadonlyMap<string, Position> {
+    return this.#follower.seen();
   }
 
   /** Reads the new entries of a world, such as after a write in doubt. */
@@ -117,8 +117,10 @@ export class LogEvents implements Events {
     for (const [world, own] of byWorld) {
       this.#bus.publish({ type: "hints", world, hints: own });
       const cursor = this.#follower.cursorOf(world);
-      const { seq } = own.at(-1)!.entry;
-      if (cursor && cursor.seq < seq) late.push(this.#wait(world, seq));
+      const { entry } = own.at(-1)!;
+      if (!cursor || cursor.seq >= entry.seq) continue;
+      this.#follower.wrote(world, entry);
+      late.push(this.#wait(world, entry.seq));
     }
     return late.length > 0 ? Promise.all(late) : undefined;
   }

@@ -1,5 +1,10 @@
 import t from "tap";
-import { likeFirst, run, scenarioOf } from "./live/scenario.js";
+import {
+  likeFirst,
+  programScenarioOf,
+  run,
+  scenarioOf,
+} from "./live/scenario.js";
 import { indexes, play, seedOf } from "./seeds.js";
 
 /** Scenarios that have failed once, each for a reason of its own. */
@@ -18,6 +23,11 @@ const INDEXES = process.env.SEEDS
   ? indexes(20)
   : [...REGRESSIONS, ...Array.from({ length: 20 }, (_, i) => 1 + i)];
 
+/** Of worlds with a program. */
+const PROGRAM_INDEXES = process.env.SEEDS
+  ? indexes(20)
+  : [48, 136, ...Array.from({ length: 10 }, (_, i) => 1 + i)];
+
 void t.test(
   "clients get what they may see and nothing else, and everything settles",
   { timeout: 0 },
@@ -27,6 +37,14 @@ void t.test(
       run: async (scenario) => (await run(scenario)).violations,
       shrinking: likeFirst,
     }),
+);
+
+void t.test("people see the program and what is on", { timeout: 0 }, (t) =>
+  play(t, PROGRAM_INDEXES, {
+    scenarioOf: programScenarioOf,
+    run: async (scenario) => (await run(scenario)).violations,
+    shrinking: likeFirst,
+  }),
 );
 
 void t.test("everything that is sent is sent again", async (t) => {

@@ -89,7 +89,7 @@ export class Database {
       prepare: async (client) => {
         await prepare(client);
         if (this.#membership) await join(client, this.#membership);
-        await raiseLost(client, this.#cursors());
+        await raiseLost(client, this.#seen());
       },
       up: () => {
         if (this.#wasLost) warn("PostgreSQL is back");
@@ -278,9 +278,9 @@ export class Database {
     }
   }
 
-  /** The cursors of this process. */
-  #cursors(): ReadonlyMap<string, Position> {
-    return this.#events?.cursors() ?? new Map<string, Position>();
+  /** The last entries that this process has seen. */
+  #seen(): ReadonlyMap<string, Position> {
+    return this.#events?.seen() ?? new Map<string, Position>();
   }
 
   /** Whether a transaction still reads the state of some milliseconds ago. */

@@ -23,13 +23,13 @@ const LOST = `
  * Sees to it that no number of an entry is given twice. A standby that lagged when it took
  * over, or a database that was restored, lacks the last entries, and would give their
  * numbers to others. People may know the first ones, and would never get the second.
- * @param cursors the positions in the logs that this process knows.
+ * @param seen the last entries in the logs that this process has seen.
  */
 export async function raiseLost(
   client: ClientBase,
-  cursors: ReadonlyMap<string, Position>,
+  seen: ReadonlyMap<string, Position>,
 ): Promise<void> {
-  const known = [...cursors].filter(([, { seq }]) => seq > 0);
+  const known = [...seen].filter(([, { seq }]) => seq > 0);
   if (known.length === 0) return;
   const lost = await sqlOn((query) => client.query(query)).column<string>(
     LOST,
@@ -39,7 +39,7 @@ export async function raiseLost(
       known.map(([, { tag }]) => tag),
     ],
   );
-  for (const world of lost) await raise(client, world, cursors.get(world)!.seq);
+  for (const world of lost) await raise(client, world, seen.get(world)!.seq);
 }
 
 /** Appends an entry whose number is far above a number that was seen, and above all that there are. */

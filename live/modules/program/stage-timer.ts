@@ -83,16 +83,19 @@ export class StageTimer {
   }
 
   /**
-   * Notes what a login shows. It may know of a session whose entry comes here later, and
-   * even after the session.
+   * Notes what a login shows, and looks again if that is something else. The login may know
+   * of a session whose entry comes here later, even after its end; or it goes by a state that
+   * was read before a session ended, and no timer ran at the end.
    */
   shown(world: string, stages: Stages): void {
     const watched = this.#watched.get(world);
-    if (!watched || watched.stages === stages) return;
-    for (const room of roomsOf(watched.stages, stages)) {
-      if (watched.stages.get(room) !== stages.get(room))
-        watched.doubted.add(room);
-    }
+    if (!watched) return;
+    const different = [...roomsOf(watched.stages, stages)].filter(
+      (room) => watched.stages.get(room) !== stages.get(room),
+    );
+    if (different.length === 0) return;
+    for (const room of different) watched.doubted.add(room);
+    this.look(world);
   }
 
   /** The last connection left a world. */

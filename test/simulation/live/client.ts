@@ -12,6 +12,7 @@ import { Channels } from "./channels.js";
 import type { House } from "./house.js";
 import { Lists } from "./lists.js";
 import type { Node, Token } from "./node.js";
+import { ProgramCopy } from "./program.js";
 import type { Link } from "./socket.js";
 
 /** How somebody comes: as a guest, or with a token. */
@@ -46,6 +47,7 @@ export class Client {
   isAway = false;
   readonly channels: Channels;
   readonly lists: Lists;
+  readonly program: ProgramCopy | undefined;
   /** Its pauses. They do not depend on what others do. */
   readonly random: Random;
   /** Known for as long as the database does not go back. */
@@ -86,6 +88,7 @@ export class Client {
     } as unknown as Port;
     Object.defineProperty(port, "state", { get: () => this.state });
     this.lists = new Lists(this, port);
+    if (house.hasProgram) this.program = new ProgramCopy(this);
   }
 
   /** The id of its user; undefined before its first login. */
@@ -227,6 +230,7 @@ export class Client {
     this.#pending.clear();
     this.channels.disconnected();
     this.lists.disconnected();
+    this.program?.disconnected();
     this.#connectLater();
   }
 
@@ -270,6 +274,7 @@ export class Client {
     this.state = firstState(answer);
     this.channels.loggedIn();
     this.lists.loggedIn();
+    this.program?.loggedIn();
   }
 
   #answered(id: number, answer: Answer): void {
@@ -291,5 +296,6 @@ export class Client {
     this.state = nextState(this.state!, name, data);
     this.channels.pushed(name, data);
     this.lists.pushed(name, data);
+    this.program?.pushed(name, data);
   }
 }

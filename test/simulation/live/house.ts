@@ -63,6 +63,8 @@ export class House {
   readonly nodes: Node[] = [];
   readonly clients: Client[];
   faults = NO_FAULTS;
+  /** Whether there are sessions, and clients ask for the program. */
+  readonly hasProgram: boolean;
   /** Violations, which must never happen. */
   readonly violations: string[] = [];
   /** All that was sent to clients, in short: two runs of one seed have the same. */
@@ -74,10 +76,16 @@ export class House {
    * @param trace gets a line for each frame.
    */
   constructor(
-    { seed, nodes, clients }: { seed: number; nodes: number; clients: number },
+    {
+      seed,
+      nodes,
+      clients,
+      hasProgram,
+    }: { seed: number; nodes: number; clients: number; hasProgram: boolean },
     readonly trace: (line: string) => void,
   ) {
     this.random = new Random(seed);
+    this.hasProgram = hasProgram;
     const { timeline, random } = this;
     const date = () => ORIGIN + Math.floor(timeline.now);
     this.database = new Database(random, date);

@@ -68,7 +68,7 @@ export class Node {
       ...{ database, timeline, time, random },
       faults: () => house.faults,
       onAppended: (hints) => events.took(hints),
-      cursors: () => events.cursors(),
+      seen: () => events.seen(),
     });
     const events: LogEvents = new LogEvents({
       ...{ bus: this.bus, log: store.log, clock: time, onFault },

@@ -14,7 +14,7 @@ export interface Scope {
 
 /** What a client has to know, in a form in which the same is equal. */
 export function pictureOf(
-  { state, lists, isSilenced }: Client,
+  { state, lists, program, isSilenced }: Client,
   { isAlone, changes }: Scope,
 ): Record<string, unknown> {
   if (!state) return {};
@@ -53,6 +53,7 @@ export function pictureOf(
     announcements: state.announcements.toSorted((a, b) =>
       a.id < b.id ? -1 : 1,
     ),
+    program: program?.sessions ?? null,
     channels: Object.fromEntries(
       state.channels.flatMap(({ id, members }) =>
         members || (may(id, "chat.read") && !isSilenced)

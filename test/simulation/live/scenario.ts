@@ -4,6 +4,7 @@ import { type Action, actionOf, actions, PRIVILEGED } from "./actions.js";
 import { Client } from "./client.js";
 import { type Faults, House, NO_FAULTS } from "./house.js";
 import { differences, pictureOf } from "./pictures.js";
+import { changeProgram } from "./sessions.js";
 
 /** For how long there is trouble, and how long everything may then take to settle, in milliseconds. */
 const TROUBLE = 20_000;
@@ -20,6 +21,7 @@ export type Step = { at: number } & (
   | { do: "go back"; duration: number }
   | { do: "drop"; client: number; silent: boolean }
   | { do: "stall"; client: number; duration: number }
+  | { do: "session"; seed: number }
   | { do: "break"; faults: Faults }
 );
 
@@ -28,6 +30,7 @@ export interface Scenario {
   seed: number;
   nodes: number;
   clients: number;
+  hasProgram: boolean;
   steps: Step[];
 }
 
@@ -69,7 +72,20 @@ export function scenarioOf(seed: number): Scenario {
     }
     return { at, do: "break", faults: faultsOf(random) };
   });
-  return { seed, nodes, clients, steps: steps.sort((a, b) => a.at - b.at) };
+  steps.sort((a, b) => a.at - b.at);
+  return { seed, nodes, clients, hasProgram: false, steps };
+}
+
+/** {@link scenarioOf}, in a world with sessions that come and go. */
+export function programScenarioOf(seed: number): Scenario {
+  const scenario = scenarioOf(seed);
+  const random = new Random(~seed);
+  const more = Array.from({ length: 10 + random.below(30) }, (): Step => {
+    const at = random.between(500, TROUBLE);
+    return { at, do: "session", seed: random.below(2 ** 32) };
+  });
+  const steps = [...scenario.steps, ...more].sort((a, b) => a.at - b.at);
+  return { ...scenario, hasProgram: true, steps };
 }
 
 function faultsOf(random: Random): Faults {
@@ -92,10 +108,10 @@ export interface Outcome {
  * @param trace gets a line for each frame that a client sends or gets.
  */
 export async function run(
-  { seed, nodes, clients, steps }: Scenario,
+  { steps, ...scenario }: Scenario,
   trace: (line: string) => void = () => {},
 ): Promise<Outcome> {
-  const house = new House({ seed: ~seed, nodes, clients }, trace);
+  const house = new House({ ...scenario, seed: ~scenario.seed }, trace);
   let end = TROUBLE;
   for (const step of steps) {
     if (step.do === "pause") end = Math.max(end, step.at + step.duration);
@@ -143,6 +159,9 @@ function perform(house: House, step: Exclude<Step, { do: "go back" }>): void {
       break;
     case "stall":
       clients[step.client]!.stall(step.duration);
+      break;
+    case "session":
+      changeProgram(house, new Random(step.seed));
       break;
     case "break":
       house.faults = step.faults;

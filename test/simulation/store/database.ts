@@ -92,9 +92,9 @@ export class Database {
   }
 
   /** Sees to it that no number of an entry is given twice, as PostgreSQL's engine does. */
-  raiseLost(cursors: ReadonlyMap<string, Position>, by: Author = SERVER): void {
+  raiseLost(seen: ReadonlyMap<string, Position>, by: Author = SERVER): void {
     const { log, heads } = this.tables;
-    for (const [world, { seq, tag }] of cursors) {
+    for (const [world, { seq, tag }] of seen) {
       if (seq === 0 || heads.get(world)?.tag === tag) continue;
       const entries = log.get(world) ?? [];
       if (entries.some((entry) => entry.tag === tag)) continue;

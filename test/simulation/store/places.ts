@@ -38,6 +38,7 @@ import {
   newWorldRow,
 } from "../../../db/rules/world-rows.js";
 import type { World } from "../../../schemas/worlds.js";
+import { clearRoom } from "./program.js";
 import type { Sync } from "./sync.js";
 import type { Tables } from "./tables.js";
 import type { Transaction } from "./transaction.js";
@@ -232,6 +233,7 @@ export const roomStore: Sync<RoomStore> = {
         if (room === id) map.delete(key);
       }
     }
+    clearRoom(tx, world, id);
     tx.erase(world);
     const rules = JSON.parse(
       permission_config,

@@ -1,6 +1,5 @@
 import type { Entry, LogStore, OnAppended } from "../../../db/log/entries.js";
 import type { Position } from "../../../db/log/log.js";
-import { NO_PROGRAM, type ProgramStore } from "../../../db/contract/program.js";
 import { type Store, StoreError } from "../../../db/contract/store.js";
 import type { Random } from "../random.js";
 import type { ProcessTime, Timeline } from "../timeline.js";
@@ -8,6 +7,7 @@ import { chatStore } from "./chat.js";
 import type { Database } from "./database.js";
 import { pollStore } from "./polls.js";
 import { questionStore } from "./questions.js";
+import { programStore } from "./program.js";
 import { announcementStore, roomStore, worldStore } from "./places.js";
 import type { Sync } from "./sync.js";
 import type { Transaction } from "./transaction.js";
@@ -31,8 +31,8 @@ export interface StoreParts {
   readonly random: Random;
   readonly faults: () => StoreFaults;
   readonly onAppended: OnAppended;
-  /** How far this process has followed the logs. */
-  readonly cursors: () => ReadonlyMap<string, Position>;
+  /** The last entries that this process has seen. */
+  readonly seen: () => ReadonlyMap<string, Position>;
 }
 
 const logStore: Sync<Omit<LogStore, "prune">> = {
@@ -44,12 +44,6 @@ const logStore: Sync<Omit<LogStore, "prune">> = {
     const entries = all.filter((it) => it.seq > seq).slice(0, limit);
     return { tag, entries };
   },
-};
-
-/** Worlds of a simulation have no program. */
-const programStore: Sync<Pick<ProgramStore, "get" | "favorites">> = {
-  get: () => NO_PROGRAM,
-  favorites: () => [],
 };
 
 const parts = {
@@ -101,14 +95,14 @@ export function simulatedStore(own: StoreParts): Store {
 
 /** Makes the function that calls the database. */
 function caller(own: StoreParts) {
-  const { database, timeline, time, random, faults, cursors } = own;
+  const { database, timeline, time, random, faults, seen } = own;
   let losses = database.losses;
 
   /** A process that lost the database compares before it goes on. */
   function reconnect(): void {
     if (losses === database.losses) return;
     losses = database.losses;
-    database.raiseLost(cursors());
+    database.raiseLost(seen());
   }
 
   /** @returns what makes the promise of a write resolve, once the process knows of the commit. */

@@ -7,6 +7,7 @@ import type { OptionRow, PollRow } from "../../../db/rules/poll-rows.js";
 import type { QuestionRow } from "../../../db/rules/question-rows.js";
 import type { OwnRoomRow } from "../../../db/rules/room-rows.js";
 import type { UserRow, WorldRow } from "../../../db/rules/rows.js";
+import type { StoredProgram } from "./program.js";
 
 /** Something of a world. */
 type Of<T> = Readonly<T & { world: string }>;
@@ -61,6 +62,7 @@ export class Tables {
   >();
   questions = new Map<string, StoredQuestion>();
   polls = new Map<string, StoredPoll>();
+  programs = new Map<string, StoredProgram>();
   /** By world, in their order. */
   log = new Map<string, readonly Entry[]>();
   heads = new Map<string, Position>();
