@@ -358,7 +358,7 @@ async function checkTable(
     for (const [i, [name, as]] of callers.entries()) {
       const isClosed = i >= callers.length - 2;
       const id = await (isClosed ? closedRoom() : room());
-      // Somebody to forget.
+      // A user to erase.
       if (route.endsWith("/delete_user")) {
         await upload(token("demo", { uid: "subject" }, ["attendee"]));
       }
@@ -519,7 +519,7 @@ void t.test("what is there looks like what is not", async (t) => {
           for (const as of [...strangers, attendee]) {
             await same(`${name} of a file`, method, headers, as, there, none);
           }
-          // Whoever may delete files learns nothing of other worlds.
+          // A caller who may delete files learns nothing of other worlds.
           const foreign = there.replace(idIn(media), idIn(elsewhere));
           const as = admin("demo");
           await same(`${name} elsewhere`, method, headers, as, foreign, none);
@@ -565,7 +565,7 @@ void t.test("users that are there, and those that are not", async (t) => {
     const none = await ask("nobody", as);
     t.strictSame(seen(there), seen(none), name);
   }
-  // Whoever may know them learns nothing of other worlds.
+  // A caller who may know them learns nothing of other worlds.
   const as = admin("demo");
   t.strictSame(seen(await ask("elsewhere", as)), seen(await ask("nobody", as)));
 });

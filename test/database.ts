@@ -86,7 +86,7 @@ async function bytesOf(
   const folder = mkdtempSync(join(tmpdir(), "foyer-test-"));
   try {
     await make(folder);
-    // Nobody has it open: closing a file drops all locks of this process on it.
+    // No process has it open: closing a file drops all locks of this process on it.
     return readFileSync(join(folder, "foyer.db"));
   } finally {
     rmSync(folder, { recursive: true, force: true });

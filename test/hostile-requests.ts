@@ -3,7 +3,7 @@ import fc, { type Arbitrary } from "fast-check";
 import { fileForm, PDF } from "./files.js";
 import { admin, keyOf } from "./helper.js";
 
-// Requests as nobody should send them.
+// Malformed requests.
 
 const CRLF = "\r\n";
 

@@ -133,7 +133,7 @@ function exchange(port: number, bytes: Buffer, cuts: number[], owed: number) {
   return new Promise<Buffer>((resolve, reject) => {
     const received: Buffer[] = [];
     const socket = connect(port, "127.0.0.1");
-    // What came before a reset still counts; that nobody listens is a fault.
+    // What came before a reset still counts; a refused connection is a fault.
     socket.once("error", (error: NodeJS.ErrnoException) => {
       if (error.code === "ECONNREFUSED") reject(error);
     });

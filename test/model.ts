@@ -54,7 +54,7 @@ const inOrder = (ordering: RoomOrdering) => (a: Room, b: Room) =>
   byBytes(a.name, b.name) ||
   byBytes(a.id, b.id);
 
-/** Calls one world as somebody. */
+/** Calls one world as a user. */
 function call(
   { server, id }: Real,
   traits: Traits,

@@ -76,7 +76,7 @@ void t.test("the package", async (t) => {
   t.same(
     [...files].filter((path) => strange.test(path)),
     [],
-    "has nothing that nobody needs",
+    "has no unneeded file",
   );
 
   for (const path of [...files].filter((path) => path.endsWith(".js"))) {

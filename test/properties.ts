@@ -50,7 +50,7 @@ function expect(
 
 /**
  * Whether everything that was sent reads back; what was not sent does not
- * matter. A room whose own domain is null shows that of its world.
+ * matter. A room whose own domain is null shows the domain of its world.
  */
 const holds = (sent: Body, got: unknown): boolean =>
   Object.entries(sent).every(

@@ -132,7 +132,7 @@ async function lifeOfFile(name: string, content: string): Promise<void> {
   await ask("media", url, {}, 200);
 }
 
-/** Somebody who hangs up in the middle of a request or an answer. */
+/** A client that hangs up in the middle of a request or an answer. */
 function hangUp(): void {
   counts["hang up"] = (counts["hang up"] ?? 0) + 1;
   const socket = connect(port, "127.0.0.1");

@@ -123,7 +123,7 @@ void t.test("nothing is installed but what was looked at", (t) => {
       !path.startsWith("node_modules/") ||
       link ||
       !/^sha512-[\w+/]{86}==$/.test(integrity) ||
-      // Where it comes from is for whoever installs to say.
+      // The installation decides where it comes from.
       resolved !== undefined,
   );
   t.strictSame(others, []);

@@ -32,7 +32,7 @@ export function endAfterTests(): void {
   setInterval(look, 1000).unref();
 }
 
-/** The name of a running test, that of the one in it, and so on. */
+/** The names of a running test, of the one in it, and so on. */
 function namesOf(running: typeof t.activeSubtests): string[] {
   return [...running].flatMap((test) => [
     test.name,

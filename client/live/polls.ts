@@ -46,7 +46,7 @@ export class Polls extends Items<ListedPoll> {
   protected readonly kind = "poll";
 
   /**
-   * Creates a poll, as a manager. If the connection breaks before the answer, nobody knows
+   * Creates a poll, as a manager. If the connection breaks before the answer, it is unknown
    * whether it was created; it is not created again.
    */
   async create(

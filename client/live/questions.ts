@@ -26,7 +26,7 @@ export class Questions extends Items<ListedQuestion> {
   protected readonly kind = "question";
 
   /**
-   * Asks a question. If the connection breaks before the answer, nobody knows whether it
+   * Asks a question. If the connection breaks before the answer, it is unknown whether it
    * was asked; it is not asked again.
    * @returns the question: in the state `mod_queue` if a moderator has to admit it.
    */

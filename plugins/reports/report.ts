@@ -1,7 +1,7 @@
 import type { ResultsKind } from "../../db/results/index.js";
 import { uuid } from "../../schemas/plain/texts.js";
 
-// Reports are what Venueless calls results. Nothing is made before somebody opens the address of
+// Reports are what Venueless calls results. A report is made when its address is opened
 // a report, so the id of a report says what it is.
 
 const kindOf = {

@@ -27,7 +27,7 @@ const meta = (kind: "name" | "property", name: string, content: string) =>
 
 const isUnderOwnPath = (path: string) => path.startsWith("/w/");
 
-/** The folder of the event, relative to the page: that of the manifest and the icon. */
+/** The folder of the event, relative to the page. The manifest and the icon are there. */
 const folderOf = ({ base, world }: PageConfig, path: string): string =>
   isUnderOwnPath(path) && world !== null ? `${base}w/${world}/` : base;
 

@@ -19,7 +19,7 @@ import { fieldOf, isText } from "./fields.js";
 const SESSIONS = 4;
 const SPEAKERS = 3;
 
-/** Somebody who is not logged in. */
+/** A visitor who is not logged in. */
 const GUEST = { traits: new Set<string>() };
 
 /** Whether guests may see a world. */

@@ -56,7 +56,7 @@ void t.test("a world that guests may not see", async (t) => {
   const visitor = await world.visitor();
   await visitor.page.goto(world.attend);
   await visitor.heading("You have no access").waitFor();
-  t.equal(await visitor.button("Join").count(), 0, "nobody can join by name");
+  t.equal(await visitor.button("Join").count(), 0, "no guest can join by name");
   t.notMatch(await visitor.page.content(), /A secret title/);
 });
 
@@ -143,7 +143,7 @@ void t.test("in a frame of another site", async (t) => {
     t.equal(await frame.getByRole("textbox", { name: "Token" }).count(), 0);
   });
 
-  await t.test("that nobody names", async (t) => {
+  await t.test("an unknown address", async (t) => {
     const world = await site.world(t);
     const room = await world.room("Hallway");
     const elsewhere = await framing(t, `${world.attend}?embed=1&room=${room}`);

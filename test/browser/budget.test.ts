@@ -13,7 +13,7 @@ const site = await Site.open(t);
 const world = await site.world(t);
 const { hallway, stage } = await furnish(world);
 
-/** A chat in which nobody used Markdown so far. */
+/** A chat without Markdown. */
 const quiet = await world.room("Quiet corner");
 const speaker = await world.live({ uid: "speaker", name: "Ines" });
 await speaker.call("chat.join", { channel: quiet });
@@ -131,7 +131,7 @@ void t.test("what Markdown adds", async (t) => {
   t.ok(added[1] <= MARKDOWN, `${added[1]} of ${MARKDOWN} bytes`);
 });
 
-/** How much has moved so far that nobody had asked for. */
+/** How far the layout has shifted without input. */
 const shiftOf = ({
   page,
 }: Visitor): Promise<{ total: number; what: string[] }> =>

@@ -46,7 +46,7 @@ void t.test("two people talk in a room", async (t) => {
     await said.getByRole("button", { name: "👍 1" }).waitFor();
   });
 
-  await t.test("what somebody edits is edited for all", async (t) => {
+  await t.test("an edit shows on all pages", async (t) => {
     const said = anna.post("Hello, is anybody here?");
     await anna.choose(said, "Message actions", "Edit");
     await anna.field("Edit message").fill("Hello, all of you!");
@@ -56,7 +56,7 @@ void t.test("two people talk in a room", async (t) => {
     t.equal(await ben.log.getByRole("article").count(), 2, "nothing doubled");
   });
 
-  await t.test("nobody is offered to change what others said", async (t) => {
+  await t.test("messages of others have no edit button", async (t) => {
     const foreign = ben.post("Hello, all of you!");
     await foreign.hover();
     t.equal(
@@ -65,7 +65,7 @@ void t.test("two people talk in a room", async (t) => {
     );
   });
 
-  await t.test("what somebody deletes is gone for all", async () => {
+  await t.test("a deleted message disappears from all pages", async () => {
     await anna.choose(
       anna.post("Hello, all of you!"),
       "Message actions",
@@ -193,7 +193,7 @@ void t.test("a mention counts until it is read", async (t) => {
 void t.test("a mention has its name before the server has it", async (t) => {
   const world = await site.world(t);
   await world.room("Hallway");
-  // Nobody has met Anna: she only was here.
+  // Anna has written nothing: she only entered.
   await world.guest("Anna");
   const ben = await world.visitor();
   await ben.page.routeWebSocket(/\/ws\//, (socket) => {
@@ -247,7 +247,7 @@ void t.test("direct messages, and blocking", async (t) => {
   await blocked.getByText("Ben").waitFor({ state: "detached" });
 });
 
-void t.test("somebody starts a conversation by name", async (t) => {
+void t.test("a user starts a conversation by name", async (t) => {
   const { anna, ben } = await pair(t);
   await anna.page.getByRole("link", { name: /^Messages/ }).click();
   await anna.button("New message").click();
@@ -294,7 +294,7 @@ void t.test("older messages come by scrolling up", async (t) => {
   t.same(numbers, wanted, "each once, in order");
 });
 
-void t.test("somebody changes name and picture", async (t) => {
+void t.test("a user changes their name and picture", async (t) => {
   const { anna, ben } = await pair(t, await alone(t));
   await anna.page.getByRole("link", { name: /^Profile/ }).click();
   await anna.heading("Profile").waitFor();
@@ -316,7 +316,7 @@ void t.test("somebody changes name and picture", async (t) => {
   t.equal(await ben.log.getByRole("article", { name: /Annabel/ }).count(), 1);
 });
 
-void t.test("emoji that come late disturb nobody", async (t) => {
+void t.test("emoji that load late move nothing", async (t) => {
   const world = await site.world(t);
   await world.room("Hallway");
   const anna = await world.guest("Anna");
@@ -333,7 +333,7 @@ void t.test("emoji that come late disturb nobody", async (t) => {
   await anna.message.pressSequentially("Hel");
   give();
   await eventually(
-    "nobody waits for them any more",
+    "the page no longer waits for them",
     async () => (await button.getAttribute("aria-expanded")) === "false",
   );
   await anna.page.keyboard.type("lo ");

@@ -9,7 +9,7 @@ import t from "./tap.js";
 
 const browser = await openBrowser(t);
 
-void t.test("a reload keeps who somebody is, and what was typed", async (t) => {
+void t.test("a reload keeps the identity, and the typed text", async (t) => {
   const site = await Site.open(t);
   const world = await site.world(t);
   await world.room("Hallway");
@@ -148,7 +148,7 @@ void t.test("a message written offline is sent once", async (t: Test) => {
 
 for (const name of ["attend", "console"] as const) {
   void t.test(
-    `${name} connects at once when somebody comes back`,
+    `${name} connects at once when its user comes back`,
     async (t) => {
       const site = await Site.open(t, {}, browser);
       const world = await site.world(t);

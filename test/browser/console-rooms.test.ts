@@ -22,7 +22,7 @@ async function toRooms(host: Visitor): Promise<void> {
   await host.page.getByRole("heading", { name: "Rooms", level: 1 }).waitFor();
 }
 
-/** The list of rooms: what is seen as somebody else is a list as well. */
+/** The list of rooms: the preview as another user is a list as well. */
 const roomsOf = (host: Visitor): Locator =>
   host.page.getByRole("list", { name: "Rooms", exact: true });
 
@@ -47,7 +47,7 @@ const toEditor = async (host: Visitor, room: string): Promise<void> => {
   );
 };
 
-/** Saves, and waits for the answer: it may fill the form anew. */
+/** Saves, and waits for the answer: it may fill the form again. */
 async function save(host: Visitor): Promise<void> {
   await host.button("Save").click();
   await host.button("Save").waitFor({ state: "detached" });
@@ -254,24 +254,27 @@ void t.test("what is typed while a save is answered stays", async (t) => {
   t.ok(await json.isVisible(), "JSON is still shown");
 });
 
-void t.test("nobody locks themselves out unasked", async (t) => {
-  const { world, host, ids } = await scene(t);
-  // It comes with the rules of the world, from which follows who is locked out.
-  await host.button("Preview as").waitFor();
-  await toEditor(host, "Garden");
-  await host.button("Add a rule").click();
-  await host.field("Needed traits").fill("speaker");
-  await host.button("Save").click();
-  const sure = host.dialog("Lock yourself out?");
-  await sure.getByText("See and enter a room").waitFor();
-  await sure.getByRole("button", { name: "Cancel" }).click();
-  t.same((await world.api.getRoom(ids.garden)).permission_config, {});
-  await host.field("Needed traits").fill("speaker|admin");
-  await save(host);
-  t.same((await world.api.getRoom(ids.garden)).permission_config, {
-    "room.view": [["speaker", "admin"]],
-  });
-});
+void t.test(
+  "a change that would lock its author out is confirmed first",
+  async (t) => {
+    const { world, host, ids } = await scene(t);
+    // It comes with the rules of the world, from which follows who is locked out.
+    await host.button("Preview as").waitFor();
+    await toEditor(host, "Garden");
+    await host.button("Add a rule").click();
+    await host.field("Needed traits").fill("speaker");
+    await host.button("Save").click();
+    const sure = host.dialog("Lock yourself out?");
+    await sure.getByText("See and enter a room").waitFor();
+    await sure.getByRole("button", { name: "Cancel" }).click();
+    t.same((await world.api.getRoom(ids.garden)).permission_config, {});
+    await host.field("Needed traits").fill("speaker|admin");
+    await save(host);
+    t.same((await world.api.getRoom(ids.garden)).permission_config, {
+      "room.view": [["speaker", "admin"]],
+    });
+  },
+);
 
 void t.test("what others would see", async (t) => {
   const { world, host } = await scene(t);

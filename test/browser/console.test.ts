@@ -107,7 +107,7 @@ void t.test("the world", async (t) => {
   const { config } = await world.api.getWorld();
   t.same(Object.keys(config).includes("JWT_secrets"), true, "the keys stay");
 
-  await t.test("somebody changes it at the same time", async (t) => {
+  await t.test("another organizer changes it at the same time", async (t) => {
     host.watch.tolerate(/^412: /);
     await title.fill("The feast");
     await world.api.updateWorld({ title: "The picnic" });
@@ -158,7 +158,7 @@ void t.test("the world", async (t) => {
   });
 });
 
-void t.test("keys are rotated, and nobody is locked out", async (t) => {
+void t.test("keys are rotated, and all users stay signed in", async (t) => {
   const world = await site.world(t);
   await world.room("Hallway");
   const attendee = { uid: "anna", name: "Anna" };

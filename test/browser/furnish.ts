@@ -238,7 +238,7 @@ export const pictureOf = (
     .png()
     .toBuffer();
 
-/** Uploads a picture as somebody. @returns its address. */
+/** Uploads a picture as a user. @returns its address. */
 export async function upload(
   world: World,
   uid: string,

@@ -153,5 +153,9 @@ void t.test("a screen without a link", async (t) => {
   const nobody = await world.visitor(hall);
   await nobody.page.goto(`${world.attend}?screen=poll&room=${stage}`);
   await nobody.heading("You have no access").waitFor();
-  t.equal(await nobody.button("Join").count(), 0, "nobody types a name there");
+  t.equal(
+    await nobody.button("Join").count(),
+    0,
+    "there is no field for a name",
+  );
 });

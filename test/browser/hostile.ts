@@ -10,7 +10,7 @@ export interface Hostile {
   rooms: { id: string; name: string }[];
   /** Names of rooms that the server took. */
   names: string[];
-  /** A direct channel of the reader with somebody hostile. */
+  /** A direct channel between the reader and an attacker. */
   direct: string;
 }
 

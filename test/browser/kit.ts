@@ -70,7 +70,7 @@ export interface VisitorOptions {
   viewport?: { width: number; height: number };
 }
 
-/** Somebody with a token. */
+/** A user with a token. */
 export interface Bearer {
   uid: string;
   name?: string;
@@ -113,7 +113,7 @@ export class Site {
   /**
    * Starts a server and a browser. They end with the test, which fails if the server
    * logged an error.
-   * @param env variables of the server. Nobody in these tests writes too fast.
+   * @param env variables of the server. The rates are high enough for these tests.
    * @param opened a browser that is open already.
    */
   static async open(
@@ -219,7 +219,7 @@ export class World {
     return (await this.api.createRoom(draft)).id;
   }
 
-  /** Connects somebody without a browser, closed with the test. */
+  /** Connects a user without a browser. The connection closes with the test. */
   async live(bearer: Bearer): Promise<Live> {
     const live = new Live({
       baseUrl: this.baseUrl,
@@ -232,12 +232,12 @@ export class World {
     return live;
   }
 
-  /** Opens a browser of its own for somebody, who is at no page yet. */
+  /** Opens a separate browser, without a page yet. */
   async visitor(options: VisitorOptions = {}): Promise<Visitor> {
     return Visitor.open(this.t, this.browser, this.baseUrl, options);
   }
 
-  /** Somebody who enters as a guest with a name. */
+  /** A guest who enters a name. */
   async guest(name: string, options?: VisitorOptions): Promise<Visitor> {
     const visitor = await this.visitor(options);
     await visitor.page.goto(this.attend);
@@ -245,7 +245,7 @@ export class World {
     return visitor;
   }
 
-  /** Somebody who enters by a link with a token. */
+  /** A user who enters by a link with a token. */
   async bearer(bearer: Bearer, options?: VisitorOptions): Promise<Visitor> {
     const visitor = await this.visitor(options);
     const named = { name: bearer.uid, ...bearer };
@@ -254,7 +254,7 @@ export class World {
     return visitor;
   }
 
-  /** Somebody at the console, signed in by a link. */
+  /** An organizer at the console, signed in by a link. */
   async host(
     bearer: Partial<Bearer> = {},
     options?: VisitorOptions,

@@ -18,7 +18,7 @@ async function scene(t: Lifetime) {
   return { world, mona, troll, anna };
 }
 
-void t.test("a moderator deletes what somebody said", async (t) => {
+void t.test("a moderator deletes a message", async (t) => {
   const { mona, troll, anna } = await scene(t);
   await mona.choose(mona.post("Buy"), "Message actions", "Delete");
   await mona.dialog().getByRole("button", { name: "Delete" }).click();
@@ -27,7 +27,7 @@ void t.test("a moderator deletes what somebody said", async (t) => {
   }
 });
 
-void t.test("a moderator silences somebody, who still reads", async (t) => {
+void t.test("a moderator silences a user, who can still read", async (t) => {
   const { mona, troll, anna } = await scene(t);
   await mona.choose(mona.post("Buy"), "Message actions", "Silence");
   await mona.dialog().getByRole("button", { name: "Silence" }).click();
@@ -52,7 +52,7 @@ void t.test("a moderator silences somebody, who still reads", async (t) => {
   await anna.post("I am sorry.").waitFor();
 });
 
-void t.test("a moderator bans somebody, whose page says so", async (t) => {
+void t.test("a moderator bans a user, whose page says so", async (t) => {
   const { mona, troll, anna } = await scene(t);
   await mona.post("Buy").getByRole("button", { name: "Trudy" }).first().click();
   await mona.dialog("Trudy").getByRole("button", { name: "Ban" }).click();
@@ -71,6 +71,6 @@ void t.test("a moderator bans somebody, whose page says so", async (t) => {
     .dialog("Trudy")
     .getByRole("button", { name: "Reactivate" })
     .click();
-  // Nobody touches the page.
+  // The page gets no input.
   await troll.post("Who was that?").waitFor();
 });

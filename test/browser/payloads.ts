@@ -1,4 +1,4 @@
-// What somebody hostile writes. Each payload that runs sets `__xss`, opens a dialog, asks
+// What an attacker writes. Each payload that runs sets `__xss`, opens a dialog, asks
 // another host for something, or leaves an element behind that `scan` finds.
 
 const run = "window.__xss=1";

@@ -99,7 +99,7 @@ void t.test("the system's colors show what is selected", async (t) => {
   t.not(await colorOf("Chat"), await colorOf("Questions"));
 });
 
-void t.test("no network, and no server, are told apart", async (t) => {
+void t.test("the page distinguishes no network from no server", async (t) => {
   const world = await site.world(t);
   await world.room("Hallway");
   const anna = await world.guest("Anna");

@@ -66,7 +66,7 @@ void t.test(
     t.equal(
       await of(ben).getByRole("button", { name: "Question actions" }).count(),
       0,
-      "nobody else is offered that",
+      "other users have no such button",
     );
     await mona.choose(of(mona), "Question actions", "Delete");
     await mona.dialog().getByRole("button", { name: "Delete" }).click();
@@ -118,7 +118,7 @@ void t.test("a poll goes from draft to closed", async (t) => {
   await shows(mona, /50\s?%/);
 
   await of(mona).getByRole("button", { name: "Close", exact: true }).click();
-  await eventually("nobody can vote any more", async () => {
+  await eventually("voting has ended", async () => {
     const left = of(anna).getByRole("radio").or(of(anna).getByRole("button"));
     const states = await left.evaluateAll((all) =>
       all.map((it) => it.matches(":disabled, [aria-disabled=true]")),

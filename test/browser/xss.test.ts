@@ -11,7 +11,7 @@ import { ELSEWHERE, payloads } from "./payloads.js";
 import { scan } from "./scan.js";
 import t from "./tap.js";
 
-// Hostile people talk to the server directly, and write into every field. Then somebody
+// Attackers talk to the server directly, and write into every field. Then a user
 // looks at every page. Nothing of it may run, load, or change the page.
 
 const site = await Site.open(t);

@@ -17,7 +17,7 @@ const text = (body: string) => ({
   content: { type: "text", body },
 });
 
-/** Records who is told of their channels again, and which connection is not. */
+/** Records which connections get their channels again. */
 function tellings({ live }: FastifyInstance) {
   const told: [user: string, except: string | undefined][] = [];
   live.chat.readStates.tell = async (_, user, except) => {
@@ -35,7 +35,7 @@ const toldOf = ({ users }: Json): string[] =>
     .map((user) => (user as Json).profile.display_name as string)
     .sort();
 
-void t.test("a connection is told of a user once", async (t) => {
+void t.test("a connection gets each user once", async (t) => {
   const live = await startLive(t);
   const channel = await makeRoom(live, chat());
   const other = await makeRoom(live, chat());
@@ -81,7 +81,7 @@ void t.test("a volatile member who stays", async (t) => {
   await ada.do("chat.join", { channel });
   const [connection] = live.app.live.hub.of("demo", ada.id);
   t.same(told, [[ada.id, connection!.id]]);
-  t.same(await ada.names(), [], "nobody is told that it joined");
+  t.same(await ada.names(), [], "its join makes no push");
   await live.app.store.rooms.update("demo", channel, chat());
   await ada.do("chat.join", { channel });
   t.match(await ada.next("chat.event"), { content: { membership: "join" } });

@@ -17,7 +17,7 @@ const text = (body: string) => ({
   content: { type: "text", body },
 });
 
-/** Somebody with a name. */
+/** A user with a name. */
 const named = (uid: string) => ({ uid, profile: { display_name: uid } });
 
 const say = async (client: Client, channel: string, body: string) =>

@@ -191,31 +191,37 @@ void t.test("direct messages", async (t) => {
     }
   });
 
-  await t.test("8.6 First message after somebody hid it", async (t) => {
-    const [ann, bob] = (await people("ann", "bob")) as [Client, Client];
-    const theirs = await talk.person(`bob ${count}`);
-    const dm = await direct(ann, bob);
-    await say(ann, dm, "1");
-    await bob.do("chat.leave", { channel: dm });
-    await talk.settle(dm, ann);
-    // The fence has shown it again.
-    await bob.do("chat.leave", { channel: dm });
-    await theirs.next("chat.channels", ({ channels }) => channels.length === 0);
-    const hidden = await talk.person(`bob ${count}`);
-    t.same(hidden.hello["chat.channels"], []);
-    for (const client of [bob, theirs]) await client.all();
-    const { event_id } = await say(ann, dm, "2");
-    for (const client of [bob, theirs, hidden]) {
-      t.same(listOf(await client.next("chat.channels")), [dm]);
-      t.same(await client.next("chat.unread_pointers"), { [dm]: event_id });
-      const { event } = await client.next("chat.notification");
-      t.equal(event.event_id, event_id);
-    }
-    await ann.do("chat.leave", { channel: dm });
-    t.same((await talk.person(`ann ${count}`)).hello["chat.channels"], []);
-    await say(bob, dm, "3");
-    t.same(listOf(await ann.next("chat.channels")), [dm], "the creator, too");
-  });
+  await t.test(
+    "8.6 First message after a member hid the channel",
+    async (t) => {
+      const [ann, bob] = (await people("ann", "bob")) as [Client, Client];
+      const theirs = await talk.person(`bob ${count}`);
+      const dm = await direct(ann, bob);
+      await say(ann, dm, "1");
+      await bob.do("chat.leave", { channel: dm });
+      await talk.settle(dm, ann);
+      // The fence has shown it again.
+      await bob.do("chat.leave", { channel: dm });
+      await theirs.next(
+        "chat.channels",
+        ({ channels }) => channels.length === 0,
+      );
+      const hidden = await talk.person(`bob ${count}`);
+      t.same(hidden.hello["chat.channels"], []);
+      for (const client of [bob, theirs]) await client.all();
+      const { event_id } = await say(ann, dm, "2");
+      for (const client of [bob, theirs, hidden]) {
+        t.same(listOf(await client.next("chat.channels")), [dm]);
+        t.same(await client.next("chat.unread_pointers"), { [dm]: event_id });
+        const { event } = await client.next("chat.notification");
+        t.equal(event.event_id, event_id);
+      }
+      await ann.do("chat.leave", { channel: dm });
+      t.same((await talk.person(`ann ${count}`)).hello["chat.channels"], []);
+      await say(bob, dm, "3");
+      t.same(listOf(await ann.next("chat.channels")), [dm], "the creator, too");
+    },
+  );
 
   await t.test("F15 direct.create shows it to the caller again", async (t) => {
     const [ann, bob] = (await people("ann", "bob")) as [Client, Client];

@@ -193,7 +193,7 @@ void t.test("editing", async (t) => {
     t.same(namesOf(await talk.heard(channel, bob)), ["chat.event"]);
   });
 
-  await t.test("8.5 Edits in a DM tell nobody", async (t) => {
+  await t.test("8.5 Edits in a direct channel send no notices", async (t) => {
     const [ann, bob] = [await talk.person("ann 2"), await talk.person("bob 2")];
     const dm = await direct(ann, bob);
     const { event_id: replaces } = await say(ann, dm, "x");

@@ -77,7 +77,7 @@ void t.test("F1 malformed commands cost nothing but an answer", async (t) => {
   t.equal(ann.ws.readyState, ann.ws.OPEN);
 });
 
-void t.test("F2 a strange profile breaks nobody's chat", async (t) => {
+void t.test("F2 a strange profile breaks no chat", async (t) => {
   const talk = await startTalk(t);
   const channel = await talk.room();
   const guest = await talk.live.guest();

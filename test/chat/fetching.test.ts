@@ -173,7 +173,11 @@ void t.test("fetching", async (t) => {
       t.same(keys(typed), TYPED);
       t.equal(typed.type, "chat.event");
     }
-    t.same((await guest.do("chat.fetch", page)).users, {}, "it was told");
+    t.same(
+      (await guest.do("chat.fetch", page)).users,
+      {},
+      "it has that user already",
+    );
     await guest.do("chat.subscribe", { channel });
     t.same(
       keys((await guest.do("chat.fetch", page)).users),

@@ -51,7 +51,7 @@ class Machine {
     await closed;
   }
 
-  /** How far somebody has read, as it is written. */
+  /** How far a user has read, as it is stored. */
   pointer(user: string, channel = "c"): number | null | undefined {
     const rows = this.written.filter(
       (row) => row.user === user && row.channel === channel,

@@ -63,7 +63,11 @@ void t.test("mentions", async (t) => {
         for (const { event } of notified) t.equal(event.event_id, event_id);
       }
       const own = await talk.came(ann);
-      t.same(named(own, "chat.mention_warning"), [], `${body} warns nobody`);
+      t.same(
+        named(own, "chat.mention_warning"),
+        [],
+        `${body} sends no warning`,
+      );
     }
     const total = table.reduce((sum, [, ofBob]) => sum + ofBob, 0);
     t.equal(await counts("bob", channel), total, "stored, one each");
@@ -142,7 +146,7 @@ void t.test("mentions", async (t) => {
     t.notOk(namesOf(frames).includes("chat.notification"));
   });
 
-  await t.test("8.5 50 or more ids: nobody", async (t) => {
+  await t.test("8.5 50 or more ids notify no user", async (t) => {
     const channel = await talk.room();
     const ann = await talk.member("ann", channel);
     const bob = await talk.member("bob", channel);

@@ -18,7 +18,7 @@ import { testdir } from "../testdir.js";
 export interface Half {
   readonly app: FastifyInstance;
   readonly store: Store;
-  /** Opens a websocket for somebody with a token for the world `demo`. */
+  /** Opens a websocket for a user with a token for the world `demo`. */
   person(person: Person): Promise<Client>;
 }
 

@@ -207,7 +207,7 @@ void t.test("reactions", async (t) => {
     t.same((await history(guest, channel)).at(-1).reactions, {});
   });
 
-  await t.test("8.5 reactions notify nobody", async (t) => {
+  await t.test("8.5 reactions send no notices", async (t) => {
     const channel = await talk.room();
     const ann = await talk.member("ann", channel);
     const bob = await talk.member("bob", channel);

@@ -98,7 +98,7 @@ void t.test("reading", async (t) => {
     }
   });
 
-  await t.test("8.5 a member is told once until it reads", async (t) => {
+  await t.test("8.5 a member gets one notice until they read", async (t) => {
     const channel = await talk.room();
     const ann = await talk.member("ann", channel);
     const bob = await talk.member("bob", channel);
@@ -115,7 +115,7 @@ void t.test("reading", async (t) => {
       );
     }
     await say(ann, channel, "2");
-    t.same(await talk.heard(channel, bob), [], "it was told");
+    t.same(await talk.heard(channel, bob), [], "it has had its notice");
     t.same(await talk.came(two), []);
     await read(bob, channel, first.event_id);
     const third = await say(ann, channel, "3");

@@ -64,7 +64,7 @@ void t.test("who is connected twice may not do twice as much", async (t) => {
   const told = shared.length;
   // The first report may be of the join, and no more than ten come in a second.
   const most = 2 + 10 * (process.uptime() - began);
-  t.ok(told <= most, `${told} reports: many are told together`);
+  t.ok(told <= most, `${told} reports: many share a report`);
 });
 
 void t.test("a rate outlives the connections", async (t) => {

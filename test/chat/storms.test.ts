@@ -13,7 +13,7 @@ const limited = "protocol.rate_limited";
 const listOf = ({ channels }: Json): string[] =>
   channels.map(({ id }: Json) => id);
 
-/** Makes somebody's list of channels change until it is no longer sent at once. */
+/** Changes a user's list of channels until it is no longer sent at once. */
 async function exhaust(client: Client, channel: string): Promise<void> {
   for (let i = 0; i < 22; i++) {
     await client.do("chat.join", { channel });

@@ -142,13 +142,13 @@ void t.test("subscriptions", async (t) => {
       "state",
       "unread_pointer",
     ]);
-    t.equal(state.unread_pointer, last, "not that of a member event");
+    t.equal(state.unread_pointer, last, "not the id of a member event");
     t.equal(state.next_event_id, latest + 1, "the last of the server and one");
     const names = state.members.map(({ profile }: Json) => profile);
     t.same(
       names.map(({ display_name }: Json) => display_name).sort(),
       ["ann", "bob", "late"],
-      "without those who are banned, erased or left",
+      "without users who are banned, erased or left",
     );
     t.ok(state.members.some(({ id }: Json) => id === bob.id));
     for (const user of state.members) t.same(keys(user), USER);

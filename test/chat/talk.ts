@@ -24,7 +24,7 @@ export const USER = [
   "profile",
 ];
 
-/** The keys of a user whom somebody with the key `user.manage` sees. */
+/** The fields of a user that holders of the key `user.manage` see. */
 export const MANAGED = [...USER, "moderation_state", "token_id"].sort();
 
 /** The keys of an event. */
@@ -121,7 +121,7 @@ export class Talk {
 
   constructor(readonly live: LiveServer) {}
 
-  /** Creates a room with a chat. @returns its id, which is that of its channel. */
+  /** Creates a room with a chat. @returns its id, which its channel shares. */
   async room({
     volatile,
     force_join,
@@ -149,7 +149,7 @@ export class Talk {
     await this.live.app.store.rooms.update(world, room, changes);
   }
 
-  /** Connects somebody; twice the same name is the same user. */
+  /** Connects a user; twice the same name is the same user. */
   person(
     uid: string,
     { traits = [], world = "demo", name = uid }: PersonOptions = {},
@@ -158,12 +158,12 @@ export class Talk {
     return this.live.person({ uid, traits, profile }, world);
   }
 
-  /** Connects somebody with the traits of an administrator. */
+  /** Connects a user with the traits of an administrator. */
   moderator(uid: string): Promise<Client> {
     return this.person(uid, { traits: ["admin"] });
   }
 
-  /** Connects somebody who joins a channel. */
+  /** Connects a user who joins a channel. */
   async member(
     uid: string,
     channel: string,
@@ -200,7 +200,7 @@ export class Talk {
     await this.live.settled();
   }
 
-  /** Waits until those who have to be told of an event are, who may be elsewhere. */
+  /** Waits until all notices of an event were sent, also by other processes. */
   async #noticed(channel: string, event: number): Promise<void> {
     await this.live.app.live.chat.channels.sent(channel, event);
   }
@@ -240,7 +240,7 @@ export class Talk {
   }
 }
 
-/** Nobody gets tired in tests of anything but limits. */
+/** High rates, for tests of anything but limits. */
 const tireless = { messagesPerSecond: 10_000, commandsPerSecond: 10_000 };
 
 /** Starts a server for tests of chat; it is closed with the test. */

@@ -65,7 +65,7 @@ void t.test("volatile memberships", async (t) => {
       "not to the one that unsubscribed",
     );
     await two.do("chat.subscribe", { channel });
-    t.equal(await sends(two, channel), "chat.denied", "it joins anew");
+    t.equal(await sends(two, channel), "chat.denied", "it has to join again");
     await two.do("chat.join", { channel });
     t.equal(await sends(two, channel), "ok");
   });

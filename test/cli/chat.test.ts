@@ -13,7 +13,7 @@ import { testdir } from "../testdir.js";
 
 const WORLD = "demo";
 
-/** Somebody who comes to the world. */
+/** A user who enters the world. */
 const enter = (store: Store, tokenId: string) =>
   store.users.enter(WORLD, {
     tokenId,

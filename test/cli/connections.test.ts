@@ -129,20 +129,23 @@ void t.test("ending connections", async (t) => {
     t.same(await listed(dataDir), []);
   });
 
-  await t.test("reload is told, and ends two seconds later", async (t) => {
-    const people = await connect(2);
-    const started = Date.now();
-    const got = await run("reload", "--json");
-    t.match(got, { code: 0, stderr: "" });
-    t.same(JSON.parse(got.stdout), { reloaded: 2 });
-    for (const person of people) {
-      await person.pushed("connection.reload");
-      t.equal(await person.ended(), 1000);
-      const after = person.closed!.at - started;
-      t.ok(after >= 1900 && after < 20_000, `${after} ms`);
-      t.same(person.pushes, [["connection.reload", {}]]);
-    }
-  });
+  await t.test(
+    "reload is pushed, and the connection ends two seconds later",
+    async (t) => {
+      const people = await connect(2);
+      const started = Date.now();
+      const got = await run("reload", "--json");
+      t.match(got, { code: 0, stderr: "" });
+      t.same(JSON.parse(got.stdout), { reloaded: 2 });
+      for (const person of people) {
+        await person.pushed("connection.reload");
+        t.equal(await person.ended(), 1000);
+        const after = person.closed!.at - started;
+        t.ok(after >= 1900 && after < 20_000, `${after} ms`);
+        t.same(person.pushes, [["connection.reload", {}]]);
+      }
+    },
+  );
 
   await t.test("a pause between two", async (t) => {
     const people = await connect(4);

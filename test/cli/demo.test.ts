@@ -120,7 +120,7 @@ void t.test("an event under way", async (t) => {
     ],
   );
   const said = copy.chat!.events.map(({ channel }) => names.get(channel));
-  t.same(new Set(said), new Set(names.values()), "somebody speaks everywhere");
+  t.same(new Set(said), new Set(names.values()), "each room has a speaker");
   t.same(
     copy.questions!.map(({ state }) => state),
     ["visible", "visible", "visible", "mod_queue"],
@@ -133,6 +133,6 @@ void t.test("an event under way", async (t) => {
     t.ok(Date.parse(timestamp) < Date.now(), timestamp);
   }
   for (const { token_id } of copy.users!) {
-    t.match(token_id, /^demo-/, "only a token makes somebody one of them");
+    t.match(token_id, /^demo-/, "only a token makes a user one of them");
   }
 });

@@ -150,7 +150,7 @@ void t.test("a process ends as its command does", async (t) => {
 });
 
 void t.test(
-  "a fault of Foyer is told with its stack",
+  "a fault of Foyer is printed with its stack",
   embedded("damages the file of SQLite"),
   async (t) => {
     const dataDir = testdir(t);

@@ -99,7 +99,7 @@ void t.test("a link in place of a token", async (t) => {
     const [address, token = ""] = text.split("#token=");
     t.ok(address!.startsWith(start), `${address} ${start}`);
     const { uid, traits } = verify(token) as { uid: string; traits: string[] };
-    t.match(uid, /^[0-9a-f-]{36}$/, "somebody new, who can log in");
+    t.match(uid, /^[0-9a-f-]{36}$/, "a new user, who can log in");
     t.same(traits, ["admin", "api"]);
   }
   const ann = ["event", "--uid", "ann", "--trait", "attendee", "--json"];

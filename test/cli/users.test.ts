@@ -8,7 +8,7 @@ import { type Finished, foyer, worldOf } from "../helper.js";
 import { finished, textsBelow } from "../files.js";
 import { testdir } from "../testdir.js";
 
-/** A folder with two worlds, in each of which somebody has uploaded a file. */
+/** A folder with two worlds, each with an uploaded file. */
 async function dataOf(t: Test): Promise<string> {
   const dataDir = testdir(t);
   const { store, files } = await openIn(t, dataDir);

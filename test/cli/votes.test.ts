@@ -14,7 +14,7 @@ import { testdir } from "../testdir.js";
 
 const WORLD = "demo";
 
-/** Somebody who comes to the world. */
+/** A user who enters the world. */
 const enter = async (store: Store, tokenId: string, world = WORLD) =>
   (
     await store.users.enter(world, {
@@ -24,7 +24,7 @@ const enter = async (store: Store, tokenId: string, world = WORLD) =>
     })
   ).id;
 
-/** A folder with a world in which somebody asked and voted. */
+/** A folder with a world with a question and votes. */
 async function voted(t: Test) {
   const dataDir = join(testdir(t), "data");
   const store = await openStoreIn(t, dataDir);
@@ -180,7 +180,7 @@ void t.test("questions are printed with their votes", async (t) => {
   t.strictSame(texts, [...Array(120).keys()]);
 });
 
-void t.test("what cannot be printed is told", async (t) => {
+void t.test("a value that cannot be printed is reported", async (t) => {
   const { dataDir, store } = await voted(t);
   await store.rooms.create(WORLD, { name: "Main" });
   const cases: [args: string[], code: number, stderr: RegExp][] = [

@@ -84,7 +84,7 @@ void t.test("worlds are made, listed, shown and deleted", async (t) => {
   t.strictSame(await json("world list"), []);
 });
 
-void t.test("a world that nobody can reach is opened again", async (t) => {
+void t.test("a world that no user can reach is opened again", async (t) => {
   const { dataDir, call, store } = await serve(t, [
     worldOf("demo", { permission_config: {} }),
     worldOf("other"),

@@ -223,7 +223,7 @@ void t.test("iterations share a subscription", async (t) => {
   await until(() => chat.subscribers(HALL) === 0);
   t.equal(chat.subscribers(ATTIC), 1);
 
-  // A loop that breaks ends the iteration as well, and another one begins anew.
+  // A loop that breaks ends the iteration as well, and another one starts over.
   const loop = (async () => {
     for await (const { event_id } of channel) return event_id;
     return 0;
@@ -419,7 +419,7 @@ void t.test("a right that was lost before the room was known", async (t) => {
   t.equal(count(server, "chat.subscribe"), 2, "it asks once");
 });
 
-void t.test("a server that was restored gives ids anew", async (t) => {
+void t.test("a restored server gives ids again", async (t) => {
   const { server, chat } = await startChat(t);
   const live = liveOf(t, server);
   const events = live.channel(HALL).events();

@@ -103,7 +103,11 @@ void t.test("pointers and notifications", async (t) => {
     if (name) await push(peer(), live, name, data);
     t.same(now(), state, name);
     t.equal(live.state === before, name === "", "a new object");
-    t.equal(told.pop(), name === "" ? undefined : live.state, "it is told");
+    t.equal(
+      told.pop(),
+      name === "" ? undefined : live.state,
+      "the caller gets it",
+    );
     t.same(told, [], "once");
   }
   const unknown = live.channel("unknown");
@@ -191,7 +195,7 @@ void t.test("which memberships are renewed", async (t) => {
     isVolatile: boolean,
   ][] = [
     ["a lasting one", hall({}), {}, false],
-    ["that of a volatile room", hall({ volatile: true }), {}, true],
+    ["the channel of a volatile room", hall({ volatile: true }), {}, true],
     ["one without the choice", hall({}), { volatile: true }, false],
     ["the same", hall({ volatile: true }), { volatile: false }, true],
     ["a moderator's", hall({}, moderator), { volatile: true }, true],
@@ -244,7 +248,7 @@ void t.test("a volatile membership and its end", async (t) => {
   await live.call("user.list");
   t.same(peer().names, ["authenticate", "chat.join", "user.list"]);
 
-  // Somebody else's client made it last.
+  // Another user's client made it last.
   const lasting = { "chat.channels": [{ id: HALL, unread_pointer: 0 }] };
   Object.assign(answer, lasting);
   await reconnect();

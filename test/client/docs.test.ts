@@ -37,7 +37,7 @@ void t.test("the programs that end by themselves", async (t) => {
   }
 });
 
-/** A program that somebody uses in a terminal. */
+/** A program for a terminal. */
 function terminal(t: Test, path: string, ...args: string[]) {
   const child = spawn("env", ["-i", process.execPath, path, ...args], {
     stdio: ["pipe", "pipe", "inherit"],

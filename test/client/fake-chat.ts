@@ -32,7 +32,7 @@ interface Payload {
   replaces?: number;
 }
 
-/** The chat of a fake server: it keeps events and pushes them, and fails as it is told. */
+/** The chat of a fake server: it keeps events and pushes them, and fails on demand. */
 export class FakeChat {
   readonly events: SentEvent[] = [];
   readonly #subscriptions = new Map<Peer, Set<string>>();
@@ -143,7 +143,7 @@ export class FakeChat {
     }
   }
 
-  /** Somebody else sends so many messages. */
+  /** Another user sends so many messages. */
   add(channel: string, count = 1): void {
     for (let i = 0; i < count; i++) this.push(this.store(channel));
   }

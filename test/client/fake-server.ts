@@ -141,7 +141,7 @@ export const ignore =
     if (!names.includes(frame[0] as string)) agree(peer, frame);
   };
 
-/** A server that speaks the protocol and fails as it is told. */
+/** A server that speaks the protocol and fails on demand. */
 export interface FakeServer {
   readonly baseUrl: string;
   /** All connections so far. */

@@ -100,7 +100,7 @@ void t.test("the outcome of a call is the answer with its id", async (t) => {
   t.match(await live.call("world.config.get"), {});
 });
 
-void t.test("a late answer is nobody's", async (t) => {
+void t.test("a late answer is dropped", async (t) => {
   const server = await startFake(t, ignore("user.list"));
   const live = liveOf(t, server, { timeout: 15_000 });
   await live.connected();

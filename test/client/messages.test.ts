@@ -138,7 +138,7 @@ void t.test("it looks for the message wherever it may be", async (t) => {
     peer.drop();
     return true;
   };
-  // Nobody reads the channel, so the client asks for the last event first.
+  // The channel is not read, so the client asks for the last event first.
   t.match(await live.channel(HALL).send("Hi"), { event_id: 304 });
   t.same(commands(server), [
     "chat.fetch",
@@ -258,7 +258,7 @@ void t.test("refusals", async (t) => {
   t.match(await rejection(channel.send("Hi")), { code: "client.closed" });
 });
 
-void t.test("nobody knows whether it arrived", async (t) => {
+void t.test("it is unknown whether it arrived", async (t) => {
   const cases: [
     name: string,
     happens: (chat: FakeChat, content: Record<string, unknown>) => void,

@@ -284,7 +284,7 @@ void t.test("commands", async (t) => {
     if (question && !isCall) t.same(result, sent(question));
   }
   await lists.return!();
-  t.equal(questions.current, undefined, "nobody iterates");
+  t.equal(questions.current, undefined, "there is no iteration");
   answer("question.ask", queued);
   t.same(await questions.ask("Without a list?"), sent(queued));
 });

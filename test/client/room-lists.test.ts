@@ -22,7 +22,7 @@ const settle = (live: Live) => live.call("user.list.blocked");
 void t.test("a room is entered once and left at the end", async (t) => {
   const { room, live } = await startRoom(t);
   t.equal(live.questions(HALL).current, undefined);
-  t.same(names(room), [], "nobody uses it");
+  t.same(names(room), [], "it is unused");
   const questions = live.questions(HALL)[Symbol.asyncIterator]();
   const polls = live.polls(HALL)[Symbol.asyncIterator]();
   const others = live.questions(HALL)[Symbol.asyncIterator]();
@@ -45,7 +45,7 @@ void t.test("a room is entered once and left at the end", async (t) => {
   await settle(live);
   t.equal(room.count("room.leave"), 1);
   for await (const list of live.polls(HALL)) {
-    t.same(list, [], "it begins anew");
+    t.same(list, [], "it starts over");
     break;
   }
   t.equal(room.count("room.enter"), 2);
@@ -134,7 +134,7 @@ void t.test("a room that the program left without a connection", async (t) => {
   t.same(await nextOf(lists), [question(1)], "the list has it");
 });
 
-void t.test("each connection begins anew", async (t) => {
+void t.test("each connection starts over", async (t) => {
   const { room, live, reconnect } = await startRoom(t);
   const questions = live.questions(HALL);
   const lists = questions[Symbol.asyncIterator]();

@@ -3,7 +3,7 @@ export interface Access {
   baseUrl: string;
   /** Of an administrator of the world `sample`. */
   token: string;
-  /** Of somebody who may upload. */
+  /** The token of a user who may upload. */
   uploader: string;
   /** A file to upload: `dot.svg`. */
   file: string;

@@ -11,7 +11,7 @@ import type { Access } from "./access.js";
 
 // `npm run test:clients [tool…]`: generates a client with each tool from the
 // document of a server that runs, and uses it there. A tool that cannot be
-// installed is told, and is an error with CLIENTS=required.
+// installed is reported, and is an error with CLIENTS=required.
 
 const SVG = '<svg xmlns="http://www.w3.org/2000/svg"><circle r="40"/></svg>\n';
 const ROOMS = ["Main stage", "Hallway", "Backstage"];

@@ -9,7 +9,7 @@ import { ValkeyBus } from "../../db/bus/valkey/bus.js";
 import type { Remote } from "./bus-node.js";
 import type { Answer } from "./orders.js";
 
-/** Which bus a process uses: a Valkey, or none that reaches others. By default it is that of a cluster. */
+/** Which bus a process uses: a Valkey, or none that reaches others. By default, the bus of a cluster. */
 export type Through = "nothing" | { url: string; namespace: string };
 
 /** Opens the bus of a process that {@link forkProcess} started. */

@@ -2,7 +2,7 @@ import { BusNode, type Method } from "./bus-node.js";
 import { openBus, type Through } from "./bus-fork.js";
 import { obey } from "./orders.js";
 
-// A process of the tests of buses, which does what it is told.
+// A process of the tests of buses, which carries out commands.
 
 let node: BusNode | undefined;
 

@@ -77,7 +77,7 @@ void t.test("a change of each column", async (t) => {
       world,
       { domain: "new.example.org" },
     ],
-    // The domain of a room without one of its own is that of its world.
+    // A room without a domain has the domain of its world.
     [
       "worlds",
       "domain",

@@ -18,7 +18,7 @@ import { testdir } from "../testdir.js";
 
 const uploader = { clientId: "guest", traits: new Set<string>() };
 
-/** The key of a new file, its id, which stays in the log, and the part of it that nobody may know later. */
+/** The key of a new file, its id, which stays in the log, and the part of it that has to be erased. */
 function newKey() {
   const id = randomUUID();
   const secret = randomBytes(9).toString("base64url");
@@ -87,7 +87,7 @@ void t.test("a store that stays open scrubs at once", async (t) => {
   await store.worlds.create(worldOf("demo"));
   const { id, secret, key } = newKey();
   await record(store, key);
-  // Somebody reads, so that the log cannot be emptied.
+  // A reader keeps the log from being emptied.
   const reader = new Database(join(dataDir, "foyer.db"), { readonly: true });
   t.teardown(() => reader.close());
   reader.exec("BEGIN");

@@ -162,7 +162,7 @@ void t.test("votes of one transaction share an entry", async (t) => {
   ]);
   t.equal(entries.length, 4);
   const [, row] = draft.rows();
-  t.equal(row!.detail, '{"room":"r","poll":"p"}', "nobody is named");
+  t.equal(row!.detail, '{"room":"r","poll":"p"}', "no user is named");
   t.equal(row!.author, '{"kind":"users"}');
   const { world_id: world, ...rest } = row!;
   t.match(entryOf({ world, ...rest }), { ...poll, votes: [] });

@@ -178,7 +178,7 @@ void t.test("what is over is left out", async (t) => {
     ["questions", 900],
   ]);
   const copy = openStore(t, to);
-  t.equal(await copy.files.size("demo"), 6, "sizes are counted anew");
+  t.equal(await copy.files.size("demo"), 6, "sizes are counted again");
   t.equal(await headOf(copy), 900);
 });
 

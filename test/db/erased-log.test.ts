@@ -124,7 +124,7 @@ void t.test("a killed process leaves a mark of it", async (t) => {
     ...{ content: "p", options: [] },
   });
   change(dataDir, `UPDATE questions SET content = '-' WHERE id = '${id}'`);
-  // Somebody reads, so that the log of the database cannot be emptied.
+  // A reader keeps the log of the database from being emptied.
   const reader = new Database(join(dataDir, "foyer.db"), { readonly: true });
   t.teardown(() => reader.close());
   reader.exec("BEGIN");

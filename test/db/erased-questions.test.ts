@@ -119,7 +119,7 @@ void t.test("it is gone before the answer, or after a crash", async (t) => {
   await expectErased(dataDir, ["first-3-end"]);
   t.strictSame(heldIn(dataDir, ["first-2-end"]), ["first-2-end"]);
 
-  // Somebody reads, so that the log cannot be emptied.
+  // A reader keeps the log from being emptied.
   const reader = new Database(join(dataDir, "foyer.db"), { readonly: true });
   t.teardown(() => reader.close());
   reader.exec("BEGIN");

@@ -24,7 +24,7 @@ async function listed<T>(items: AsyncIterable<T>): Promise<T[]> {
   return all;
 }
 
-/** Nobody has to be told. */
+/** A listener that does nothing. */
 export const untold = async (): Promise<void> => {};
 
 /**

@@ -76,7 +76,7 @@ void t.test("what a crash left is swept", async (t) => {
     "two-old",
     "two-told",
   ]);
-  t.equal(asked.length, 6, "and no file was looked at that nobody noted");
+  t.equal(asked.length, 6, "and only noted files were looked at");
 });
 
 void t.test("what another process works on is left alone", async (t) => {
@@ -112,7 +112,7 @@ void t.test("what another process works on is left alone", async (t) => {
   child.kill("SIGKILL");
   await ended;
   await files.sweep(async () => false);
-  t.notOk(existsSync(path), "nobody was told of it");
+  t.notOk(existsSync(path), "its link was never returned");
   t.strictSame(await unfinished(dataDir), []);
 });
 

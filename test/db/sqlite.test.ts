@@ -104,7 +104,7 @@ void t.test("what is not opened", async (t) => {
   }
 });
 
-void t.test("nobody but its owner gets into a new folder", async (t) => {
+void t.test("only its owner can open a new folder", async (t) => {
   const parent = testdir(t);
   chmodSync(parent, 0o755);
   const dataDir = join(parent, "a", "b");
@@ -147,7 +147,7 @@ void t.test("a lock that another process keeps", async (t) => {
   t.ok(reads.length > 1, `${reads.length} reads went on`);
   t.same([...new Set(reads)], [200], "and none waited for the lock");
 
-  // A lock that is given back in time fails nobody.
+  // A lock that is released in time makes no write fail.
   const patient = post();
   await call({ url: rooms, as });
   other.exec("ROLLBACK");

@@ -179,7 +179,7 @@ void t.test("what a killed process left in the log is gone next", async (t) => {
     { key: "a", size: 1, sha256: "00" },
     1e9,
   );
-  // Somebody reads, so that the log cannot be emptied.
+  // A reader keeps the log from being emptied.
   const reader = new Database(join(dataDir, "foyer.db"), { readonly: true });
   t.teardown(() => reader.close());
   reader.exec("BEGIN; SELECT * FROM users");

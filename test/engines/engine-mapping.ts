@@ -11,7 +11,7 @@ const EVENTS = new Set(
   ),
 );
 
-/** The names of lists whose order is open, or that of random ids. */
+/** The names of lists whose order is open, or follows random ids. */
 const UNORDERED = new Set(
   "notified appeared channels marks notifications".split(" "),
 );

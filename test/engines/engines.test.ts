@@ -207,7 +207,7 @@ const operations: Record<string, () => Operation> = {
     return {
       run: async (s) => {
         const copy = await s.worlds.export(w, asked);
-        // Those who entered have random ids, by which users are ordered.
+        // Users have random ids, by which they are ordered.
         copy?.users?.sort((a, b) => (nameOf(a) < nameOf(b) ? -1 : 1));
         return copy;
       },

@@ -127,7 +127,7 @@ side("a client that vanishes leaves nothing", async (t) => {
   t.strictSame(await contentOf(options), []);
 });
 
-side("files of every size around that of a part", async (t) => {
+side("files of every size around the size of a part", async (t) => {
   const files = await filesIn(t, await server.newBucket());
   const part = 5 * 1024 * 1024;
   const sizes = [0, 1, part - 1, part, part + 1, 2 * part, 3 * part + 1];

@@ -63,7 +63,7 @@ void t.test("data that are lost are put back", async (t) => {
   t.not(other.state().identity, one.state().identity);
 });
 
-void t.test("Valkey answers nobody for a while", async (t) => {
+void t.test("Valkey does not answer for a while", async (t) => {
   const valkey = await startValkey(t);
   const namespace = randomUUID();
   const one = await open(t, valkey.url, namespace);
@@ -110,7 +110,7 @@ void t.test("what Valkey does not take is dropped", async (t) => {
   one.publish("after.0");
   await until(() => of(two, "after").length === 1);
   const came = two.received("a").filter((text) => text.length > 1000);
-  // None, if the silence was so long that the connection was made anew.
+  // None, if the silence was so long that the connection was made again.
   t.ok(came.length <= 8, `${came.length} messages came`);
 });
 

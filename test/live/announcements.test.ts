@@ -18,7 +18,7 @@ void t.test("what becomes of announcements", async (t) => {
   const pushed = async () => {
     await live.settled();
     const [mine, theirs] = [await admin.all(), await guest.all()];
-    t.same(mine, theirs, "everybody in the world is told the same");
+    t.same(mine, theirs, "everybody in the world gets the same");
     return theirs.map(([name, data]) => {
       t.equal(name, PUSH);
       return data;
@@ -32,7 +32,7 @@ void t.test("what becomes of announcements", async (t) => {
     state: "draft",
     is_visible: false,
   });
-  t.same(await pushed(), [], "a draft is told to nobody");
+  t.same(await pushed(), [], "a draft is not pushed");
   t.match(await update({ id: draft.id, text: "Two" }), {
     text: "Two",
     state: "draft",

@@ -18,7 +18,7 @@ import { testdir } from "../testdir.js";
 export { Client, type Frame, type Json } from "../../conformance/client.js";
 export { soon } from "../../conformance/soon.js";
 
-/** Somebody with a token. */
+/** A user with a token. */
 export interface Person {
   uid?: string | number;
   traits?: string[];
@@ -38,9 +38,9 @@ export interface LiveServer extends TestServer {
   connect(world?: string, options?: ClientOptions): Promise<Client>;
   /** A token for a world. */
   tokenOf(person: Person, world?: string): string;
-  /** Opens a websocket for somebody with a token. */
+  /** Opens a websocket for a user with a token. */
   person(person: Person, world?: string): Promise<Client>;
-  /** Opens a websocket for somebody with the traits of an administrator. */
+  /** Opens a websocket for a user with the traits of an administrator. */
   admin(world?: string): Promise<Client>;
   /** Opens a websocket for a guest; a new one by default. */
   guest(clientId?: string | number, world?: string): Promise<Client>;

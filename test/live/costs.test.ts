@@ -62,7 +62,7 @@ void t.test("entering again and again", async (t) => {
 
   const second = await live.guest("second");
   await second.do("room.enter", { room });
-  t.equal(await told(), 1, "others are told of as ever");
+  t.equal(await told(), 1, "other users are still in the push");
   const browser = await live.guest("second");
   await browser.do("room.enter", { room });
   t.equal(await told(), 1, "and so is their second browser");

@@ -322,7 +322,7 @@ void t.test("messages a second are a user's", async (t) => {
     }
   }
   go();
-  // A room is told once a second, so perhaps of some now and of others later.
+  // A room gets them once a second, so perhaps some now and others later.
   const counted: number[] = [];
   const told = new Set<string>();
   while (told.size < rooms.length || counted.length < 4) {

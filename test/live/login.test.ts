@@ -60,7 +60,7 @@ void t.test("who may not log in", async (t) => {
   t.equal(users.length, 1, "no refused login made a user");
 });
 
-void t.test("without world.view nobody is made", async (t) => {
+void t.test("without world.view no user is created", async (t) => {
   const closed = { "world.view": ["staff"] };
   const live = await startLive(t, {}, [demo({ permission_config: closed })]);
   const client = await live.connect();
@@ -294,7 +294,7 @@ void t.test("connections that end during their login", async (t) => {
     await until(() => sockets.size === 0);
     // A later login is answered after theirs.
     const last = await live.guest();
-    t.equal(hub.in("demo").size, 1, `nobody stays behind: ${end}`);
+    t.equal(hub.in("demo").size, 1, `no connection stays behind: ${end}`);
     last.close();
     await until(() => hub.in("demo").size === 0);
   }

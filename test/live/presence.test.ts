@@ -6,7 +6,7 @@ import { Wire } from "./wire.js";
 const world = "demo";
 const room = "room";
 
-/** A process, and what its presence says to those who watch. */
+/** A process, and what its presence pushes to watchers. */
 function start(wire: Wire, name: string) {
   const process = wire.start(name);
   const said: string[] = [];

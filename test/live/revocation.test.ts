@@ -30,7 +30,7 @@ async function beside(t: Test, { dataDir }: LiveServer) {
   return openStoreIn(t, dataDir);
 }
 
-/** Whether a connection is told why it ends, and ends, soon. */
+/** Whether a connection gets the reason, and ends, soon. */
 async function ends(t: Test, client: Client, code: string): Promise<void> {
   t.match(await client.next("error"), { code }, code);
   const close = code === "world.unknown_world" ? 1000 : 1008;

@@ -3,7 +3,7 @@ import t from "tap";
 import { defaultPermissionConfig } from "../../schemas/plain/permissions.js";
 import { type Client, demo, type Json, makeRoom, startLive } from "./client.js";
 
-// Section B: what clients are told that they may do, and what they really may.
+// Section B: the rights that clients see, and those that they have.
 
 const ROOM_OPEN = [
   "room:view",
@@ -52,7 +52,7 @@ const WORLD_ADMIN = [
 
 const sorted = (...lists: readonly string[][]) => lists.flat().sort();
 
-/** What somebody is told that they may do in the world and in its one room. */
+/** The rights in the world and in its one room, as a client sees them. */
 function told({ hello }: Client): [string[], string[]] {
   const { permissions, rooms } = hello["world.config"];
   const room = rooms[0]?.permissions ?? [];

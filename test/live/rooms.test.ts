@@ -19,7 +19,7 @@ async function calm(live: LiveServer, ...clients: Client[]): Promise<void> {
   for (const client of clients) await client.all();
 }
 
-void t.test("who is told that somebody enters and leaves", async (t) => {
+void t.test("pushes when a user enters and leaves", async (t) => {
   const live = await startLive(t);
   const hidden = { "room.view": ["admin"] };
   const room = await makeRoom(live, { name: "A" });
@@ -150,7 +150,7 @@ void t.test("reactions", async (t) => {
   ];
   await inside.do("room.enter", { room });
   await calm(live, inside, outside);
-  // At once, as what comes within a second is told together.
+  // At once, as changes within a second share a push.
   const sent: [from: Client, payload: object][] = [
     ...["👏", "❤️", "👍", "🤣", "😮", "👏"].map(
       (reaction): [Client, object] => [outside, { room, reaction }],

@@ -6,20 +6,20 @@ import type { View } from "../../live/rules/world-state.js";
 import { until } from "../helper.js";
 import { type Json, makeRoom, soon, startLive } from "./client.js";
 
-void t.test("a world that nobody is in", async (t) => {
+void t.test("a world without connections", async (t) => {
   const live = await startLive(t);
   const { states } = live.app.live;
   const [one, two] = [await live.guest(), await live.guest()];
   one.close();
   await soon(one.closed);
   await two.all();
-  t.ok(states.present("demo"), "somebody is still there");
+  t.ok(states.present("demo"), "a connection is still there");
   two.close();
   await soon(two.closed);
   // It is forgotten.
   await soon(until(() => !states.present("demo")));
   t.ok(await states.get("demo"));
-  t.notOk(states.present("demo"), "and stays so, whoever asks");
+  t.notOk(states.present("demo"), "and stays so after reads");
 });
 
 void t.test("people who all have other rights", async (t) => {

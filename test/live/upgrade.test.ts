@@ -313,7 +313,7 @@ void t.test("a client that ends its side is gone at once", async (t) => {
       const socket = connect(live.port, "127.0.0.1");
       t.teardown(() => socket.destroy());
       socket.write(text);
-      socket.end("more that nobody reads");
+      socket.end("more that is not read");
       const [answer] = (await once(socket, "data")) as [Buffer];
       t.match(answer.toString(), /^HTTP\/1\.1 [45]/);
     }

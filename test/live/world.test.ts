@@ -214,7 +214,7 @@ void t.test("world.config.patch refuses", async (t) => {
     t.equal(code, "protocol.invalid_payload", JSON.stringify(payload));
   }
   t.same(await admin.do("world.config.get"), before, "nothing is stored");
-  t.same(await guest.all(), [], "and nobody is told");
+  t.same(await guest.all(), [], "and there is no push");
 });
 
 void t.test("world.updated", async (t) => {
@@ -384,7 +384,7 @@ void t.test("who may change the rules for keys", async (t) => {
   t.equal(await owner.code("world.config.patch", patch), "ok", "an owner may");
   t.strictSame(await rules(), tight);
 
-  // Somebody else tightens the rule while the editor saves what they read before.
+  // Another organizer tightens the rule while the editor saves what they read before.
   for (let i = 0; i < 20; i++) {
     await worlds.update("demo", { permission_config: loose });
     const tightened = worlds.update("demo", { permission_config: tight });

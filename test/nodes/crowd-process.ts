@@ -1,7 +1,7 @@
 import { WebSocket } from "ws";
 import type { Joined, Question, Told } from "./crowd.js";
 
-// A process with many websockets. Each logs in as somebody, enters a room, subscribes to
+// A process with many websockets. Each logs in as a user, enters a room, subscribes to
 // its channel, and does it again at another node when its connection ends. It counts
 // every event of the channel.
 

@@ -43,7 +43,7 @@ void t.test("kill -9 of a node", async (t) => {
   survived.catch(() => {});
   const gone = await within(
     10 * SECONDS * PATIENCE,
-    "those who do not come back are gone",
+    "users who do not come back are gone",
     async () => (await viewers()) === 1,
   );
   tell(await survived);

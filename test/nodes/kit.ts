@@ -139,7 +139,7 @@ export async function startNode(
     ...common,
     DATABASE_URL: through(common.DATABASE_URL!, links.postgres),
     VALKEY_URL: through(common.VALKEY_URL!, links.valkey),
-    // Nobody in these tests is slowed down on purpose.
+    // The rates are high enough for these tests.
     LIVE_MESSAGES_PER_SECOND: "1000",
     LIVE_COMMANDS_PER_SECOND: "10000",
     UPLOADS_PER_MINUTE: "100000",
@@ -147,7 +147,7 @@ export async function startNode(
     ...env,
   };
   const server = await startFoyer(t, dataDir, [], all);
-  // A test kills by signals; a code is that of a process that failed.
+  // A test kills by signals; a code means that the process failed.
   void server.finished.then(({ code, stderr }) => {
     if (code) t.fail(`a node ended with ${code}: ${stderr}`);
   });

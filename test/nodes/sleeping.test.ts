@@ -55,7 +55,7 @@ const bodies = (events: readonly Event[]): string[] =>
     .filter(({ event_type }) => event_type === "channel.message")
     .map(({ content }) => content.body);
 
-/** The texts that somebody got in a channel, in their order. */
+/** The texts that a user got in a channel, in order. */
 const heard = (person: Person, channel: string): string[] =>
   bodies(
     (person.all("chat.event") as unknown as Event[]).filter(

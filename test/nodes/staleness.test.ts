@@ -209,7 +209,7 @@ for (const silence of ["hang", "deafen"] as const) {
       t.equal(
         ann.all("chat.event").length,
         before,
-        "nobody gets what they may not read",
+        "users get only what they may read",
       );
       t.equal(ann.closed, undefined, "although they are still there");
       await command(speaker, "user.ban", { id: bob.user });

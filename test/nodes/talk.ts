@@ -23,7 +23,7 @@ import {
 const SPEAKERS = 4;
 const PAUSE = 200;
 
-/** Somebody with a token, by the client of this project. */
+/** A user with a token, over the client of this project. */
 export const liveAt = (t: Test, port: number, uid: string): Live =>
   liveOf(
     t,
@@ -36,7 +36,7 @@ export const liveAt = (t: Test, port: number, uid: string): Live =>
     },
   );
 
-/** Somebody with a token, over a connection that does not come back. */
+/** A user with a token, over a connection that does not come back. */
 export async function personAt(
   t: Test,
   { port }: { port: number },
@@ -67,7 +67,7 @@ export class Talk {
 
   /**
    * Lets people join who speak, and a crowd that listens.
-   * @param nodes the crowd begins at the first; the others serve those who come back.
+   * @param nodes the crowd begins at the first; the others serve users who come back.
    */
   static async start(
     t: Test,

@@ -13,7 +13,7 @@ import { Talk } from "./talk.js";
 /** How long the nodes are cut off, in milliseconds. */
 const PARTITION = (SHORT ? 8 : 30) * SECONDS;
 
-/** Sends requests until it is told to end. @returns a function that does, and counts those that failed. */
+/** Sends requests until it is stopped. @returns a function that does, and counts those that failed. */
 function keepAsking(
   nodes: Node[],
 ): () => Promise<{ asked: number; failed: string[] }> {

@@ -93,7 +93,11 @@ void t.test("which keys a config may hold", async (t) => {
     const got = await call({ method: "PATCH", url, as, body });
     t.equal(got.status, status, name);
     t.match(got.body, answer, name);
-    t.equal((await call({ url, as })).status, 200, `${name}: nobody is out`);
+    t.equal(
+      (await call({ url, as })).status,
+      200,
+      `${name}: all stay signed in`,
+    );
   }
 });
 
@@ -130,7 +134,7 @@ void t.test("a token that was refused holds once its key does", async (t) => {
   const keep = (...JWT_secrets: object[]) =>
     ({ config: { JWT_secrets } }) as WorldChanges;
   const steps: [name: string, run: () => Promise<unknown>, status: number][] = [
-    ["nobody has its key", async () => {}, 401],
+    ["its key is nowhere", async () => {}, 401],
     ["another world has", () => store.worlds.create(worldOf("other")), 403],
     ["that is gone", () => store.worlds.delete("other"), 401],
     ["the world has", () => store.worlds.update("demo", keep(other, key)), 200],
@@ -158,7 +162,7 @@ void t.test("a token that was refused holds once its key does", async (t) => {
   for (const [name, run, expected] of steps) {
     await run();
     // What another process wrote is seen from the next turn on; on the shared engines,
-    // once a node is told of it.
+    // once a node gets the entry.
     await setImmediate();
     if (shared) await until(async () => (await status()) === expected);
     t.strictSame([await status(), await status()], [expected, expected], name);

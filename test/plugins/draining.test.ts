@@ -93,7 +93,7 @@ void t.test("a close answers what came whole", async (t) => {
   await closed;
 });
 
-void t.test("nothing waits for an answer that nobody reads", async (t) => {
+void t.test("nothing waits for an answer that is not read", async (t) => {
   const app = createApp({ config: await configOf(testdir(t)) });
   t.teardown(() => app.close());
   app.get(

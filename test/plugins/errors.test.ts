@@ -113,7 +113,7 @@ void t.test("what goes wrong before a route is asked", async (t) => {
       { allow: "GET, HEAD, PATCH" },
     ],
     [
-      "DELETE of a world, by nobody",
+      "DELETE of a world, without a token",
       { method: "DELETE", url: world },
       405,
       notAllowed("DELETE"),

@@ -192,7 +192,7 @@ void t.test("whom a rule admits", async (t) => {
         ["c", "d"],
       ],
     ],
-    // One of none: there is nobody who has that.
+    // One of none: no caller has that.
     [[[]], [], [[], ["a"]]],
     [["a", []], [], [["a"], []]],
   ];

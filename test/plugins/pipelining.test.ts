@@ -85,7 +85,7 @@ function countOpened(t: Test, { app: { files } }: TestServer) {
   return opened;
 }
 
-void t.test("uploads behind an answer that nobody reads", async (t) => {
+void t.test("uploads behind an answer that is not read", async (t) => {
   const server = await serve(t, undefined, {
     config: { load: { ...load, uploads: 2 } },
   });
@@ -111,7 +111,7 @@ void t.test("uploads behind an answer that nobody reads", async (t) => {
   t.equal((await finished(server.dataDir)).length, 4, "none of them was begun");
 });
 
-void t.test("files behind an answer that nobody reads", async (t) => {
+void t.test("files behind an answer that is not read", async (t) => {
   const server = await serve(t);
   const path = await largeFile(server);
   const opened = countOpened(t, server);

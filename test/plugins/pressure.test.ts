@@ -86,7 +86,7 @@ void t.test("uploads at a time", async (t) => {
     next.hangUp();
     return status === 100;
   });
-  t.pass("whoever goes away makes room");
+  t.pass("a client that leaves makes room");
 });
 
 void t.test("an event loop that is late", async (t) => {

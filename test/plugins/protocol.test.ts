@@ -104,7 +104,7 @@ void t.test("one Host, or none before HTTP/1.1", async (t) => {
         /host name/,
       ],
       [
-        "that of a target in absolute form",
+        "the host of a target in absolute form",
         get(`http://b.org${list}`, "1.1", "a.org"),
         200,
         /"next":"http:\/\/b\.org\/api\/v1\/worlds\/demo\/rooms\/\?page_size=1&page=2"/,
@@ -146,7 +146,7 @@ void t.test("what comes twice is not what came first", async (t) => {
   }
 });
 
-void t.test("an expectation that nobody knows is passed over", async (t) => {
+void t.test("an unknown expectation is passed over", async (t) => {
   const { app } = await serve(t);
   const wire = dial(t, await listen(app));
   wire.send(rawRequest(`GET ${world}`, { Authorization: as, Expect: "tea" }));

@@ -11,7 +11,7 @@ import { testdir } from "../testdir.js";
 
 const DAY = 24 * 60 * 60_000;
 
-/** A store with a world in which somebody said something in two rooms. */
+/** A store with a world with messages in two rooms. */
 async function chatted(t: Test) {
   const dataDir = testdir(t);
   const store = await openStoreIn(t, dataDir);

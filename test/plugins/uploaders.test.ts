@@ -38,7 +38,7 @@ void t.test("claims that cannot be kept are no right to upload", async (t) => {
   for (const [name, as, status] of cases) {
     const got = await upload(server, fileForm("a.pdf", PDF), { as });
     t.equal(got.status, status, name);
-    if (status === 403) t.equal(got.text, "", `${name}: nothing is told`);
+    if (status === 403) t.equal(got.text, "", `${name}: the answer is empty`);
   }
   const users = await usersOf(server.store, "demo");
   t.strictSame(
@@ -108,7 +108,7 @@ void t.test("the right to upload is asked for again at the end", async (t) => {
     const got = await wire.answer();
     t.equal(got.status, status, name);
     if (status === 201) continue;
-    t.equal(got.text, "", `${name}: nothing is told`);
+    t.equal(got.text, "", `${name}: the answer is empty`);
     const left = await finished(dataDir);
     t.notOk(
       left.some((file) => file.endsWith(".pdf")),

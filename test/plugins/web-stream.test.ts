@@ -48,7 +48,7 @@ void t.test("the window of the stream moves with the clock", async (t) => {
   for (const [i, number] of [...known.keys()].entries()) {
     if (i === 0) continue;
     const step = discontinuities[i]! - discontinuities[i - 1]!;
-    t.equal(step, number % 6 === 0 ? 1 : 0, "each loop begins anew");
+    t.equal(step, number % 6 === 0 ? 1 : 0, "each loop starts over");
   }
 });
 

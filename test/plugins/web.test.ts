@@ -156,7 +156,7 @@ void t.test("the policy of the pages", async (t) => {
   }
 });
 
-void t.test("a room in the page of somebody else", async (t) => {
+void t.test("a room in a page of another site", async (t) => {
   const embedding = (embedOrigins: string[]) => ({
     config: { web: { on: true, embedOrigins } },
   });

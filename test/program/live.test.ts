@@ -22,7 +22,7 @@ const get = (client: Client): Promise<Json> => client.do("program.get", {});
 const versionOf = async (client: Client): Promise<string> =>
   (await get(client)).version;
 
-/** Waits until a client was told of the version that it gets. */
+/** Waits until a client has the version that it gets. */
 async function follows(client: Client): Promise<string> {
   let version = "";
   await until(async () => {
@@ -48,7 +48,7 @@ void t.test("who sees what, in which version", async (t) => {
   type Name = keyof typeof people;
   const names = Object.keys(people) as Name[];
   const seen = new Set<string>();
-  /** Does something that changes what some people see, and nobody else's version. */
+  /** Does something that changes what some people see, and no other version. */
   const affects = async (what: string, act: () => unknown, ...who: Name[]) => {
     const before = new Map<Name, string>();
     for (const name of names) {
@@ -66,7 +66,7 @@ void t.test("who sees what, in which version", async (t) => {
       t.same(
         await told(people[name]),
         [],
-        `${what}: ${name} is told once at most`,
+        `${what}: ${name} gets at most one push`,
       );
       const isSame = (await versionOf(people[name])) === before.get(name);
       t.equal(isSame, !who.includes(name), `${what}: the version of ${name}`);

@@ -118,7 +118,7 @@ void t.test("the files of a world, the newest first", async (t) => {
 
   await server.store.users.erase("demo", { token_id: "ada" });
   const [erased] = (await list(server)).results;
-  t.match(erased, { id: idIn(links[0]!), user_id: null }, "nobody's");
+  t.match(erased, { id: idIn(links[0]!), user_id: null }, "without a user");
   t.equal((await remove(server, erased!.id)).status, 204);
 });
 

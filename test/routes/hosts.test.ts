@@ -186,7 +186,11 @@ void t.test("the chat of a room", async (t) => {
     { token_id: "host" },
     "by the user of the token",
   );
-  t.strictSame(await store.chat.members("demo", room, 10), [], "nobody joined");
+  t.strictSame(
+    await store.chat.members("demo", room, 10),
+    [],
+    "no user joined",
+  );
   t.equal((await send("x", null)).status, 403, "a token without a uid");
   const edited = await send("Hello!", "host", { replaces: event_id });
   t.match(edited, { status: 201, body: { replaces: event_id } });
@@ -404,7 +408,7 @@ void t.test("the server's own API", async (t) => {
   ] as const) {
     t.match(await create(body), { status: 400, body: faults });
   }
-  // Nothing else, and nobody else.
+  // Nothing else, and no other user.
   t.equal((await call({ url: inWorld, as })).status, 401);
   t.equal((await call({ url: `${url}demo/`, as })).status, 401);
   t.equal((await call({ url, as: `${as}x` })).status, 401);

@@ -422,32 +422,35 @@ void t.test("every path works without its trailing slash", async (t) => {
   }
 });
 
-void t.test("a room without a domain has that of its world", async (t) => {
-  const { call, store } = await serve(t, [
-    worldOf("demo"),
-    worldOf("other", { domain: "other.org" }),
-  ]);
-  const plain = await store.rooms.create("demo", { name: "plain" });
-  const own = await store.rooms.create("demo", {
-    name: "own",
-    domain: "other.org",
-  });
-  const url = `${rooms}${plain.value.id}/`;
-  t.match((await call({ url, as })).body, { domain: "demo.example.org" });
-  const before = await call({ url, as });
-  await call({
-    method: "PATCH",
-    url: "/api/v1/worlds/demo/",
-    as,
-    body: { domain: "moved.org" },
-  });
-  const after = await call({ url, as });
-  t.match(after.body, { domain: "moved.org" });
-  t.not(after.headers.etag, before.headers.etag, "it reads differently");
-  t.match((await call({ url: `${rooms}${own.value.id}/`, as })).body, {
-    domain: "other.org",
-  });
-});
+void t.test(
+  "a room without a domain has the domain of its world",
+  async (t) => {
+    const { call, store } = await serve(t, [
+      worldOf("demo"),
+      worldOf("other", { domain: "other.org" }),
+    ]);
+    const plain = await store.rooms.create("demo", { name: "plain" });
+    const own = await store.rooms.create("demo", {
+      name: "own",
+      domain: "other.org",
+    });
+    const url = `${rooms}${plain.value.id}/`;
+    t.match((await call({ url, as })).body, { domain: "demo.example.org" });
+    const before = await call({ url, as });
+    await call({
+      method: "PATCH",
+      url: "/api/v1/worlds/demo/",
+      as,
+      body: { domain: "moved.org" },
+    });
+    const after = await call({ url, as });
+    t.match(after.body, { domain: "moved.org" });
+    t.not(after.headers.etag, before.headers.etag, "it reads differently");
+    t.match((await call({ url: `${rooms}${own.value.id}/`, as })).body, {
+      domain: "other.org",
+    });
+  },
+);
 
 void t.test("null removes a room's own domain", async (t) => {
   const { call, store } = await serve(t);

@@ -84,7 +84,7 @@ void t.test("who may upload", async (t) => {
     await t.test(`rules ${i}`, async (t) => {
       const { call, store } = await serve(t, [world, worldOf("other")]);
       for (const [name, as, ...statuses] of cases) {
-        // Not by `upload`, which is a guest when nobody is named.
+        // Not by `upload`, which is a guest without a name.
         const got = await call({
           method: "POST",
           url: path,
@@ -259,7 +259,11 @@ void t.test("a refusal does not wait for the body", async (t) => {
 
   const busy = dial(t, port);
   busy.send(announce({ Authorization: GUEST }));
-  t.equal((await busy.answer()).status, 429, "too many are told at once too");
+  t.equal(
+    (await busy.answer()).status,
+    429,
+    "too many get their answer at once, too",
+  );
   t.strictSame(await unfinished(dataDir), []);
 });
 

@@ -29,7 +29,7 @@ import {
 const MIB = 1024 * 1024;
 const { load, uploads } = loadConfig({});
 
-/** An image that takes seconds to make anew: 96 million pixels. */
+/** An image that takes seconds to encode again: 96 million pixels. */
 const slow = fileForm("a.png", pngBomb(9800, 9800));
 
 async function started(t: Test, config: Partial<Config> = {}) {

@@ -28,7 +28,7 @@ const url = "/api/v1/worlds/demo/delete_user";
 const demo = { host: "demo.example.org" };
 const other = { host: "other.example.org" };
 
-/** The token of somebody who takes part. */
+/** The token of an attendee. */
 const user = (world: string, uid: string, claims: object = {}) =>
   `Bearer ${tokenOf(keyOf(world), { uid, ...claims })}`;
 
@@ -183,7 +183,7 @@ void t.test("what delete_user answers", async (t) => {
     ["another field", { client_id: "guest" }, 400, { client_id: ["Unknown field."] }],
     ["one too many", { token_id: "ada", x: 1 }, 400, { x: ["Unknown field."] }],
     ["a stranger", { token_id: "zoe" }, 403, forbidden],
-    ["an id of nobody", { user_id: "00000000-0000-4000-8000-000000000000" }, 403, forbidden],
+    ["an unknown id", { user_id: "00000000-0000-4000-8000-000000000000" }, 403, forbidden],
     ["an id that is none", { user_id: "' OR 1=1 --" }, 403, forbidden],
     ["an empty name", { token_id: "" }, 403, forbidden],
     ["the token_id of a client", { token_id: "guest" }, 403, forbidden],
@@ -224,7 +224,7 @@ void t.test("what delete_user answers", async (t) => {
   }
 });
 
-void t.test("who was erased may come again, as somebody new", async (t) => {
+void t.test("an erased user may come again, as a new user", async (t) => {
   const server = await serve(t);
   const as = user("demo", "ada", { traits: ["x"] });
   await uploadAs(server, as);

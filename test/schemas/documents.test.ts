@@ -232,7 +232,7 @@ void t.test("what is wrong is said in the words of the API", async (t) => {
       { "users.1.token_id": ["Either this or client_id must be null."] },
     ]),
     [
-      "somebody blocked who is not there",
+      "a blocked user who is missing",
       withUser({ blocked: [id, "00000000-0000-4000-8000-000000000002"] }),
       {
         "users.1.blocked.1": ["Must be the id of a user of this document."],

@@ -38,7 +38,7 @@ export interface PostgresServer {
   url(database?: string): string;
   /**
    * Creates a database.
-   * @param template a database that it becomes a copy of; nobody may be connected to that.
+   * @param template a database that it becomes a copy of; it must have no connections.
    * @returns its address.
    */
   createDatabase(name?: string, template?: string): Promise<string>;
@@ -344,7 +344,7 @@ export async function startPostgres({
   return postgres;
 }
 
-/** Options of initdb for an order that is not that of code points, from version 15 on. */
+/** Options of initdb for an order other than by code points, from version 15 on. */
 function sorting(bin: string): string[] {
   const version = execFileSync(join(bin, "postgres"), ["--version"], {
     encoding: "utf8",

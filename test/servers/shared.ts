@@ -101,7 +101,7 @@ export async function variablesOf(
 }
 
 /**
- * Makes the database of a folder a copy of another's, which nobody has open.
+ * Makes the database of a folder a copy of another's, which no process has open.
  * @throws {Error} if the folder has a database.
  */
 export async function copyDatabase(from: string, to: string): Promise<void> {

@@ -15,7 +15,7 @@ export interface ValkeyServer {
   stop(): Promise<void>;
   /** Starts it again on the same port, without data. */
   restart(): Promise<void>;
-  /** Makes it answer nobody, while its connections stay. */
+  /** Stops its answers, while its connections stay. */
   pause(): void;
   resume(): void;
 }
@@ -33,7 +33,7 @@ function program(): string {
   );
 }
 
-/** A port that nobody uses now. */
+/** A port that is free now. */
 async function freePort(): Promise<number> {
   const server = createServer().listen(0, "127.0.0.1");
   await once(server, "listening");

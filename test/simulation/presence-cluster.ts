@@ -160,7 +160,7 @@ export class PresenceProcess implements CrowdListener {
     this.presence.note(WORLD, { do: how, connection, room });
   }
 
-  /** Somebody asks who is in a room, and is shown it from then on. */
+  /** A user asks for the viewers of a room, and gets its changes from then on. */
   watch(room: string): void {
     this.watched.add(room);
     const list = () => {
@@ -172,7 +172,7 @@ export class PresenceProcess implements CrowdListener {
     this.#time.after(300, list);
   }
 
-  /** None of those who may see it is there any more. */
+  /** The last user who may see it is gone. */
   unwatch(room: string): void {
     this.watched.delete(room);
     this.shown.delete(room);

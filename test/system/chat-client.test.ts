@@ -7,7 +7,7 @@ import { type Pair, startPair } from "./pair.js";
 /** How many messages each of two people sends. */
 const MESSAGES = 40;
 
-/** A client of somebody with a name. */
+/** The client of a user with a name. */
 async function person(t: Test, pair: Pair, name: string): Promise<Live> {
   const live = new Live({
     baseUrl: pair.server.address,
@@ -53,7 +53,7 @@ void t.test("two people talk while each worker is killed", async (t) => {
     await listening;
     return heard;
   });
-  // Each process dies in turn, whoever is connected to it.
+  // Each process dies in turn, with its connections.
   for (const [i, pid] of pair.workers().entries()) {
     await until(() => last > (i + 1) * 20);
     process.kill(pid, "SIGKILL");

@@ -32,7 +32,7 @@ async function makeChat(
   return room.channel as string;
 }
 
-/** Starts somebody for each process who reads, and many who write through all of them. */
+/** Starts a reader at each process, and many writers through all of them. */
 async function crowd(t: Test, pair: Pair, channel: string) {
   const { port } = pair.server;
   const readers: Chatter[] = [];

@@ -2,7 +2,7 @@ import type { Test } from "tap";
 import { until } from "../helper.js";
 import { Person } from "./person.js";
 
-// Somebody who talks in a channel and comes back whenever the connection ends.
+// A user who talks in a channel and comes back when the connection ends.
 
 type Data = Record<string, unknown>;
 
@@ -42,7 +42,7 @@ interface Session {
 /** How many events a page has at most. */
 const PAGE = 1000;
 
-/** Somebody who talks in a channel, and reconnects with `after` when the connection ends. */
+/** A user who talks in a channel, and reconnects with `after` when the connection ends. */
 export class Chatter {
   /** The ids of the messages that were acknowledged, by their bodies. */
   readonly acknowledged = new Map<string, number>();

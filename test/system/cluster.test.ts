@@ -72,12 +72,12 @@ void t.test("several processes on one port", async (t) => {
   t.strictSame(
     new Set(served()),
     new Set(workersOf(server)),
-    "both answer, and nobody else",
+    "both answer, and no other process",
   );
   t.equal(
     server.said.stdout.match(/"token":"/g)?.length,
     1,
-    "the demo is told once",
+    "the demo is printed once",
   );
   // A request is counted before it is logged.
   await until(() => served().length === sent);
@@ -108,7 +108,7 @@ void t.test("several processes on one port", async (t) => {
     t.equal((await send(server, "rooms/")).status, 200, "none is refused");
   }
   const ended = /^foyer_events_total\{type="process.ended"\} 1$/m;
-  // The one that stayed was told, and the new one was not there yet.
+  // The process that stayed got it, and the new one was not there yet.
   await until(async () => ended.test(await (await fetch(url)).text()));
 
   server.signal("SIGTERM");
@@ -168,7 +168,7 @@ void t.test("a port that is taken", async (t) => {
     LOG_LEVEL: "silent",
   });
   t.equal(got.code, 1);
-  t.match(got.stderr, /^foyer: .*EADDRINUSE.*\n$/, "is told once");
+  t.match(got.stderr, /^foyer: .*EADDRINUSE.*\n$/, "is printed once");
   t.equal(got.stdout, "");
 });
 

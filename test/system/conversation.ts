@@ -6,7 +6,7 @@ import type { Chatter } from "./chatter.js";
 
 /**
  * Lets writers write until something is so.
- * @param pause of each between two messages, in milliseconds. Nobody writes without ever
+ * @param pause of each between two messages, in milliseconds. No user writes without
  *   breathing, and others need the machine.
  */
 export async function writeUntil(

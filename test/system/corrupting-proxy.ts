@@ -38,7 +38,7 @@ function audienceOf(text: string): string | undefined {
 /**
  * Starts a proxy before a server, which corrupts what the server sends over websockets. It
  * ends with the test.
- * @param port that of the server.
+ * @param port of the server.
  * @param busy how many requests are answered with a 429 before the first one passes.
  * @returns its address.
  */

@@ -27,7 +27,7 @@ const seed = Number(process.env.SEED ?? Date.now() % 2 ** 31);
 const numRuns = Number(process.env.RUNS ?? 100);
 t.comment(`SEED=${seed} RUNS=${numRuns}`);
 
-/** After how many milliseconds it is enough, where nobody says how often. */
+/** After how many milliseconds it is enough, where no rate is documented. */
 const TIME = process.env.RUNS === undefined ? 12_000 : 2 ** 31 - 1;
 
 /** How many have conversations at a time. */
@@ -57,7 +57,7 @@ const rssOf = ({ pid }: ServerProcess) =>
     /VmRSS:\s+(\d+)/.exec(readFileSync(`/proc/${pid}/status`, "utf8"))?.[1],
   ) / 1024;
 
-/** Somebody who asks for what there is, again and again, until told to stop. */
+/** A client that requests what there is, again and again, until it is stopped. */
 function goodClient({ address }: ServerProcess) {
   let stopped = false;
   const asked = (async () => {
@@ -138,7 +138,7 @@ void t.test("whatever comes over a socket", async (t) => {
   t.match(await server.finished, { code: 0, stderr: "" });
 });
 
-void t.test("hundreds who are slow, and those who are not", async (t) => {
+void t.test("hundreds of slow clients, and fast ones", async (t) => {
   const server = await started(t, { REQUEST_TIMEOUT: "3" });
   const authorization = admin("demo");
   // Something large to be slow with.
@@ -208,7 +208,11 @@ void t.test("hundreds who are slow, and those who are not", async (t) => {
   t.teardown(() => clearInterval(drip));
   const answers = await Promise.all(slow.map((wire) => wire.answer()));
   const statuses = new Set(answers.map(({ status }) => status));
-  t.strictSame([...statuses], [408], "each is told that it was too slow");
+  t.strictSame(
+    [...statuses],
+    [408],
+    "each gets the answer that it was too slow",
+  );
   clearInterval(drip);
   const served = await stop();
   t.ok(served > 10, `a good client was served meanwhile, ${served} times`);

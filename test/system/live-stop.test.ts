@@ -54,7 +54,11 @@ async function stopWith(t: Test, WORKERS: string): Promise<void> {
   );
   slow.send(body);
   const { status } = await slow.answer();
-  t.equal(status, 201, "and the request is finished, so nobody was waited for");
+  t.equal(
+    status,
+    201,
+    "and the request is finished, so the server waited for no client",
+  );
   t.match(await server.finished, { code: 0, stderr: "" });
 }
 
@@ -93,7 +97,7 @@ void t.test("what a stop waits for", async (t) => {
     await person.ended();
     return stopped(t, server);
   });
-  t.ok(alone < waiting - 1000, `${alone} ms with nobody connected`);
+  t.ok(alone < waiting - 1000, `${alone} ms without connections`);
 });
 
 void t.test("a stop lets a command have its answer", async (t) => {

@@ -9,7 +9,7 @@ export interface Pair {
   /** The processes that serve now. */
   workers: () => number[];
   sign: Awaited<ReturnType<typeof signer>>;
-  /** Sends a request to the API as somebody with all rights. */
+  /** Sends a request to the API with all rights. */
   api: (method: string, path: string, body?: unknown) => Promise<unknown>;
 }
 

@@ -12,7 +12,7 @@ import type { ListedConnection } from "../../live/control.js";
 
 type Data = Record<string, unknown>;
 
-/** Somebody who is connected to a world by websocket. */
+/** A user who is connected to a world by websocket. */
 export class Person {
   readonly ws: WebSocket;
   /** What was pushed so far. */

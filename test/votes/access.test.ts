@@ -9,7 +9,7 @@ void t.test("who may do what", async (t) => {
   const votes = await startVotes(t);
   const { live } = votes;
 
-  /** Holds the answer to each command against the keys that somebody holds. */
+  /** Compares the answer to each command with the keys of its sender. */
   const check = async (
     client: Client,
     room: string,
@@ -43,7 +43,7 @@ void t.test("who may do what", async (t) => {
     t.same(first.found, first.wanted, "of the room");
     const admin = await votes.person("mod", ["admin"]);
     const second = await check(admin, room, open, "admin");
-    t.same(second.found, second.wanted, "instead of that of the world");
+    t.same(second.found, second.wanted, "instead of the rule of the world");
   });
 
   await t.test("3.1 other commands of the modules", async (t) => {

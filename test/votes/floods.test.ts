@@ -4,7 +4,7 @@ import { byTrait, startVotes } from "./kit.js";
 
 // Many pushes that wait, and what may overtake them.
 
-void t.test("C how much people are told", async (t) => {
+void t.test("C how many pushes people get", async (t) => {
   const votes = await startVotes(t, {
     maxText: 100_000,
     commandsPerSecond: 1000,

@@ -33,7 +33,7 @@ export const QUESTION = [
 /** The keys of a question in a list. */
 export const LISTED_QUESTION = [...QUESTION, "voted"];
 
-/** The keys of a poll for those who may not see its results: 4.7. */
+/** The keys of a poll for people who may not see its results: 4.7. */
 export const POLL = [
   "content",
   "id",
@@ -56,7 +56,7 @@ export const pollStates = ["draft", "open", "closed", "archived"] as const;
 const ofTraits = (...names: string[]): Record<string, string[]> =>
   Object.fromEntries(names.map((name) => [name, [name]]));
 
-/** Rules with which the traits of somebody are the rights. */
+/** Rules that grant each key to the trait of its name. */
 export const byTrait = ofTraits(
   "question.read",
   "question.ask",
@@ -128,12 +128,12 @@ class Votes {
     await this.live.app.store.rooms.update("demo", room, { module_config });
   }
 
-  /** Connects somebody with traits; twice the same name is the same user. */
+  /** Connects a user with traits; twice the same name is the same user. */
   person(uid: string, traits: string[] = [], world = "demo"): Promise<Client> {
     return this.live.person({ uid, traits }, world);
   }
 
-  /** Connects somebody who enters a room. */
+  /** Connects a user who enters a room. */
   async entered(
     room: string,
     uid: string,
@@ -156,7 +156,7 @@ class Votes {
     return (await Promise.all(entered)).map(({ id }) => id);
   }
 
-  /** Somebody who may do everything in rooms, and enters none. */
+  /** A user with all keys in rooms, who enters none. */
   host(): Promise<Client> {
     const traits = ["admin", "api", ...Object.keys(byTrait)];
     return (this.#host ??= this.person("host", traits));
@@ -276,7 +276,7 @@ class Votes {
    * What comes to each of some connections while something is done. It waits until
    * everybody who should hear of it did, or too long, and then until everything is
    * sent that follows from what was done.
-   * @param expected how many frames should come, by the names of those who hear of it.
+   * @param expected how many frames should come, by the names of their receivers.
    */
   async heard(
     people: Record<string, Client>,
@@ -308,7 +308,7 @@ class Votes {
 
   /**
    * Holds who hears of something, and what, against a table.
-   * @param expected the names of those who hear of it, each once.
+   * @param expected the names of the receivers, each once.
    * @returns what each of them heard.
    */
   async audience(
@@ -344,7 +344,7 @@ function modules({ question, poll, chat }: RoomOptions): Json[] {
 const moduleOf = (type: Kind, config: Json): Json =>
   config === "none" ? { type } : { type, config };
 
-/** Nobody gets tired in tests of anything but limits. */
+/** High rates, for tests of anything but limits. */
 const tireless = { messagesPerSecond: 10_000, commandsPerSecond: 10_000 };
 
 /** Starts a server for tests of questions and polls; it is closed with the test. */

@@ -2,7 +2,7 @@ import t from "tap";
 import { type Client, holdRates, type Json } from "../live/client.js";
 import { invalid, startVotes } from "./kit.js";
 
-// Section C, F22: how long texts are, and how often somebody asks.
+// Section C, F22: how long texts are, and how often a user may ask.
 
 void t.test("C text of questions and polls", async (t) => {
   const votes = await startVotes(t, { maxText: 100 });

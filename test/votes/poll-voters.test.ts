@@ -123,7 +123,7 @@ void t.test("10 voters", async (t) => {
   });
 
   await t.test(
-    "10 those who voted before they entered hear, too",
+    "10 people who voted before they entered get it, too",
     async (t) => {
       const room = await votes.room();
       const poll = await votes.poll(room);
@@ -180,7 +180,7 @@ void t.test("10 voters", async (t) => {
     const voter = await votes.entered(room, "hasty");
     const voter2 = await votes.entered(room, "hasty");
     const manager = await votes.entered(room, "watcher", ["admin"]);
-    /** Edits a poll. @returns what those who are told of it are told of its results. */
+    /** Edits a poll. @returns the results in the pushes, by receiver. */
     const edited = async ({ id }: Json, content: string) => {
       await host.do("poll.update", { room, id, content });
       const counts: Json[] = [];
@@ -201,7 +201,7 @@ void t.test("10 voters", async (t) => {
       const poll = await votes.poll(room);
       await votes.vote(voter, poll, 0);
       seen.voted!.push(...(await edited(poll, "After a vote")));
-      // The push of the first vote is at once, so that of the second is still due.
+      // The first vote is pushed at once, so the push of the second is still due.
       const busy = await votes.poll(room);
       await votes.cast(manager, guest, busy, 1);
       await votes.vote(voter, busy, 0);

@@ -89,7 +89,7 @@ void t.test("9 question.vote", async (t) => {
     }
   });
 
-  await t.test("9 of mine, only those who read hear of it", async (t) => {
+  await t.test("9 of mine, only readers get a push", async (t) => {
     const room = await votes.room();
     const { id } = await votes.question(room);
     const people = {

@@ -40,7 +40,7 @@ void t.test("counters become rates", async (t) => {
 
   now += 2000;
   series.add(sample({ messages: 900, since: "2027-02-01T00:00:00.000Z" }));
-  t.equal(values("messages").at(-1), null, "counting began anew");
+  t.equal(values("messages").at(-1), null, "counting began again");
 
   now += 2000;
   series.miss();

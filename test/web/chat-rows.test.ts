@@ -160,7 +160,7 @@ void t.test("a timeline drops its far end, and takes it again", (t) => {
   timeline.dropNewest(2);
   t.same([ids(timeline), timeline.hasNewer], [[3, 4], true]);
   t.equal(timeline.newest, 4);
-  t.same(timeline.add([event(7)]).length, 1, "it is told, but not kept");
+  t.same(timeline.add([event(7)]).length, 1, "it is returned, but not kept");
   t.same(ids(timeline), [3, 4]);
   timeline.addPage(all.slice(4));
   timeline.hasNewer = false;

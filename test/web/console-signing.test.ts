@@ -217,27 +217,24 @@ void t.test("what may sign in", async (t) => {
   for (const [text, answer] of cases) t.same(signInWith(text), answer);
 });
 
-void t.test(
-  "a token without a user gets one by whoever has the keys",
-  async (t) => {
-    const { app } = await serve(t);
-    const baseUrl = `http://127.0.0.1:${await listen(app)}`;
-    const as = (token: string) => new Foyer({ baseUrl, world: "demo", token });
-    const upgrade = (token: string) => withUser(token, as(token));
+void t.test("holders of the keys can give a token a user", async (t) => {
+  const { app } = await serve(t);
+  const baseUrl = `http://127.0.0.1:${await listen(app)}`;
+  const as = (token: string) => new Foyer({ baseUrl, world: "demo", token });
+  const upgrade = (token: string) => withUser(token, as(token));
 
-    const admin = tokenOf(key, { traits: ["admin", "api"] });
-    const signed = await upgrade(admin);
-    t.match(claimsOf(signed!), {
-      uid: /^host-[0-9a-f]{10}$/,
-      traits: ["admin", "api"],
-      exp: claimsOf(admin)!["exp"],
-    });
-    const live = new Live({ baseUrl, world: "demo", token: signed! });
-    t.teardown(() => live.close());
-    t.ok((await live.connected()).permissions.includes("world:secrets"));
+  const admin = tokenOf(key, { traits: ["admin", "api"] });
+  const signed = await upgrade(admin);
+  t.match(claimsOf(signed!), {
+    uid: /^host-[0-9a-f]{10}$/,
+    traits: ["admin", "api"],
+    exp: claimsOf(admin)!["exp"],
+  });
+  const live = new Live({ baseUrl, world: "demo", token: signed! });
+  t.teardown(() => live.close());
+  t.ok((await live.connected()).permissions.includes("world:secrets"));
 
-    const named = tokenOf(key, { uid: 7 });
-    t.equal(await upgrade(named), named);
-    t.equal(await upgrade(tokenOf(key)), undefined);
-  },
-);
+  const named = tokenOf(key, { uid: 7 });
+  t.equal(await upgrade(named), named);
+  t.equal(await upgrade(tokenOf(key)), undefined);
+});

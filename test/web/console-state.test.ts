@@ -55,7 +55,7 @@ void t.test("a draft of the settings of a world", async (t) => {
   t.equal(world.config["locale"], "de");
   t.same(keysOf(world), [keyOf("demo")], "the keys stay");
 
-  // Somebody changes something that this draft does not have.
+  // Another organizer changes something that this draft does not have.
   await foyer.updateWorld({ permission_config: defaultPermissionConfig });
   draft.set("config.timezone", "Europe/Berlin");
   t.ok(await draft.save(), "nothing that is shown has changed");
@@ -134,7 +134,7 @@ void t.test("a draft of the rules of a room", async (t) => {
   t.same((await foyer.getRoom(id)).permission_config, { "chat.send": ["a"] });
 });
 
-void t.test("a rotation of keys locks nobody out", async (t) => {
+void t.test("a rotation of keys locks no user out", async (t) => {
   const { as, token, foyer } = await connect(t);
   const rotator = (token: string) => ({ api: as(token), identity: { token } });
   const moves: string[] = [];
@@ -159,7 +159,7 @@ void t.test("a rotation of keys locks nobody out", async (t) => {
   await t.rejects(
     rotateIn(rotator(token), move, before, keyOf("b")),
     /^412/,
-    "somebody was faster",
+    "another organizer was faster",
   );
   // With the old token, a new one comes before the old key goes.
   const removed = await rotateOut(rotator(token), move, added.world, old);

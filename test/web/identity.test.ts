@@ -35,7 +35,7 @@ void t.test("the claims of a token, for display", async (t) => {
 void t.test("who a visitor is", async (t) => {
   const shelf = memoryShelf();
   const mine = new Identities(shelf, "demo", "attend");
-  t.equal(mine.kept, undefined, "nobody at first");
+  t.equal(mine.kept, undefined, "no identity at first");
   const guest = mine.guest();
   t.match(guest, { clientId: /^[0-9a-f]{32}$/ });
   t.same(mine.guest(), guest, "the same guest again");
@@ -49,7 +49,7 @@ void t.test("who a visitor is", async (t) => {
   t.same(mine.kept, { token: second }, "the later token replaces");
   for (const damaged of ["cut", second.slice(0, 8)]) {
     mine.keepToken(damaged);
-    t.same(mine.kept, { token: second }, "a damaged link signs nobody out");
+    t.same(mine.kept, { token: second }, "a damaged link signs no user out");
   }
   const others = [
     new Identities(shelf, "demo", "console"),

@@ -42,7 +42,7 @@ void t.test("results", async (t) => {
       .choices.filter(({ isChosen }) => isChosen)
       .map(({ id }) => id);
   t.strictSame([chosen(), chosen("b"), chosen(null)], [["a"], ["b"], []]);
-  // Nobody has voted, and an option that came later has no count yet.
+  // There are no votes, and an option that came later has no count yet.
   const none = resultOf(poll(1, { results: { a: 0 } }));
   t.strictSame(
     none.choices.map(({ percent }) => percent),

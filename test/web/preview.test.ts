@@ -23,7 +23,7 @@ interface Case {
 const names = (rights: readonly string[]) =>
   ["room:view", ...rights.map((key) => stringOf(key as never)!)].sort();
 
-/** The rooms and permissions that somebody gets from the server; undefined if it refuses. */
+/** The rooms and permissions that a user gets from the server; undefined if it refuses. */
 async function asked(
   { baseUrl }: TestServer,
   traits: string[] | undefined,

@@ -19,7 +19,7 @@ void t.test("the questions of a world", async (t) => {
   ]);
 });
 
-void t.test("what somebody answered", async (t) => {
+void t.test("the answers of a user", async (t) => {
   const answersTo = (profile: Record<string, unknown>) =>
     answersOf({ profile }, fields);
   t.same(

@@ -86,7 +86,7 @@ void t.test("what floats goes, and a button rests for a while", async (t) => {
   t.equal(get(hall.counts).size, 0);
 });
 
-void t.test("a refusal is told, and nothing is owed", async (t) => {
+void t.test("a refusal is reported, and nothing is left to send", async (t) => {
   const { room, hall, floating, push, settle } = await start(t);
   room.intercept = (peer, name, id) => {
     if (name !== "room.react") return false;

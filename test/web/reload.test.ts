@@ -1,7 +1,7 @@
 import t from "tap";
 import { reloadOnline, type ReloadWindow } from "../../web/lib/reload.js";
 
-void t.test("a page is loaded anew only from a server in reach", async (t) => {
+void t.test("a page is loaded again only from a server in reach", async (t) => {
   // The timer of a signal keeps no process alive.
   const alive = setInterval(() => {}, 1000);
   t.teardown(() => clearInterval(alive));

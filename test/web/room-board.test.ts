@@ -40,7 +40,7 @@ void t.test("a place in a list", async (t) => {
   }
 });
 
-void t.test("rooms, as those who run the event see them", async (t) => {
+void t.test("rooms, as organizers see them", async (t) => {
   const { board, names, make } = await start(t);
   await until(() => get(board).rows !== undefined);
   t.same(get(board), {

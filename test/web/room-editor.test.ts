@@ -53,7 +53,7 @@ void t.test("a room is edited over both APIs", async (t) => {
     force_join: true,
     schedule_data: { title: "Opening" },
   });
-  t.notOk(await editor.isChanged(), "not by somebody else");
+  t.notOk(await editor.isChanged(), "not by another organizer");
   const config = [{ type: "chat.native", config: {} }];
   const same = edited(mine, { module_config: config });
   t.notOk(isEdited(mine, same), "a module without config has an empty one");
@@ -61,7 +61,7 @@ void t.test("a room is edited over both APIs", async (t) => {
   await t.rejects(editor.load());
 });
 
-void t.test("nothing of somebody else is overwritten", async (t) => {
+void t.test("the changes of others are kept", async (t) => {
   const { session, id, editor, values } = await start(t);
   const mine = edited(values, { description: "Mine" });
   const byThem: [name: string, work: () => Promise<unknown>][] = [
@@ -143,7 +143,7 @@ void t.test("what is typed while saving stays", async (t) => {
   );
 });
 
-void t.test("only what shows something else is filled anew", async (t) => {
+void t.test("only fields with another value are filled again", async (t) => {
   const { values } = await start(t);
   t.same(refills(values, structuredClone(values)), []);
   const bare = edited(values, { module_config: [{ type: "chat.native" }] });

@@ -43,7 +43,7 @@ void t.test("people come, change and go", async (t) => {
   // The same person, in another browser.
   room.push("room.viewer.added", { user: person("ada") });
   room.push("user.updated", person("ben", "Benno"));
-  // Somebody who is not here.
+  // A user who is not here.
   room.push("user.updated", person("eve"));
   await until(() => seen.names() === "ada Benno cy");
   room.push("room.viewer.removed", { user_id: "ada" });

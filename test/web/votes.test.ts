@@ -76,7 +76,7 @@ void t.test("a wish shows until it is settled", async (t) => {
   t.strictSame(now(), []);
 });
 
-void t.test("what somebody writes is kept", async (t) => {
+void t.test("typed text is kept", async (t) => {
   const shelf = memoryShelf();
   const draft = () => kept(shelf, "draft", asText, "");
   draft().set("Why?");

@@ -60,7 +60,7 @@ function regionOf(tag: string): string | undefined {
   }
 }
 
-/** The first language that there is among those that somebody prefers. */
+/** The first supported one of the preferred languages. */
 export const choose = (preferred: readonly (string | null)[]): string =>
   preferred
     .map((tag) => tag?.toLowerCase().split("-")[0] ?? "")

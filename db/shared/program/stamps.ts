@@ -64,7 +64,7 @@ export class Changes {
 
 /**
  * The rule that says who sees a room changed. If it has a program, so do the versions of all: even
- * of those who lose sight of the room, as none of their versions may come back.
+ * of people who lose sight of the room, as none of their versions may come back.
  * @param room all rooms, if the rule is the world's.
  */
 export async function viewersChanged(

@@ -24,7 +24,7 @@ type Saved = Extract<Entry, { announcement: string }>;
 
 /** The announcements of a world with connections. */
 interface Told {
-  /** The visible ones by id, as people were told last. */
+  /** The visible ones by id, as they were pushed last. */
   readonly known: Map<string, Announcement>;
   /** Rejects if they could not be read. */
   loaded: Promise<void>;

@@ -31,7 +31,7 @@ export class ProgramPushes {
   readonly #ports: ProgramPushPorts;
   readonly #changes: Throttle;
   readonly #favorites: Throttle;
-  /** The version that each connection was told of last. */
+  /** The version that each connection got last. */
   readonly #told = new WeakMap<Connection, string>();
 
   /** What it does with each entry. */

@@ -24,7 +24,7 @@ interface Watched {
   program: Program | undefined;
   /** Whether a look is due that has not begun yet. */
   looks: boolean;
-  /** What its rooms show, as people were told last. */
+  /** What its rooms show, as it was pushed last. */
   stages: Stages;
   /** The rooms of which a login showed something else. */
   readonly doubted: Set<string>;

@@ -46,7 +46,7 @@ export class Notifier {
   readonly #ports: NotifierPorts;
   /** The worlds with a change to send, and whether it goes to all clients. Else only to those that asked for changes. */
   readonly #pending = new Map<string, boolean>();
-  /** Where the schedule of each world is, as people were told last; as JSON. */
+  /** Where the schedule of each world is, as it was pushed last; as JSON. */
   readonly #pretalx = new Map<string, string>();
   readonly #pushes: WorldPushes;
   readonly #refreshes: Throttle;

@@ -51,10 +51,10 @@ export async function chatDirectContract(contract: Contract): Promise<void> {
         ),
       );
       const ids = new Set(found.map(({ channel }) => channel.id));
-      t.equal(ids.size, 1, "whoever asks, and in any order");
+      t.equal(ids.size, 1, "whichever member asks, and in any order");
       t.equal(found.flatMap(({ created }) => created).length, users.length);
       const told = found.flatMap(({ appeared }) => appeared).toSorted();
-      t.strictSame(told, users.toSorted(), "all were told once");
+      t.strictSame(told, users.toSorted(), "all got it once");
       const [channel] = ids;
       t.equal((await allEvents(store, channel!)).length, users.length);
     }

@@ -141,7 +141,11 @@ export async function chatMemberContract(contract: Contract): Promise<void> {
     await fails(t, chat.join("demo", room, ada), "absent", "user");
 
     await users.erase("demo", { user_id: bob });
-    t.equal(await chat.channel("demo", pair.id), undefined, "nobody is left");
+    t.equal(
+      await chat.channel("demo", pair.id),
+      undefined,
+      "no member is left",
+    );
     t.strictSame(await allEvents(store, pair.id), []);
     t.strictSame(
       (await chat.memberships("demo", ada)).map(({ id }) => id),

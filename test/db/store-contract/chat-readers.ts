@@ -26,7 +26,7 @@ export async function chatReaderContract(contract: Contract): Promise<void> {
     t.strictSame(await notifications(elsewhere.user, "other"), []);
     t.strictSame(await notifications(bob, "other"), []);
     const edit = await say("z", { replaces: second, mentioned });
-    t.strictSame(edit.notified, [], "edits notify nobody");
+    t.strictSame(edit.notified, [], "edits send no notices");
 
     const mark = {
       world: "demo",
@@ -62,7 +62,7 @@ export async function chatReaderContract(contract: Contract): Promise<void> {
     const listed = (await marksOf(ada))[0]!.listed;
     t.type(listed, "number");
     const first = await say("x");
-    t.match(await marksOf(ada), [{ listed: null }], "the sender was told");
+    t.match(await marksOf(ada), [{ listed: null }], "the sender got a notice");
     t.match(await marksOf(bob), [{ pointer: null, listed: Number }]);
     const { id: direct } = (await chat.direct("demo", ada, [ada, bob], true))
       .channel;

@@ -25,7 +25,7 @@ export async function chatSenderContract(contract: Contract): Promise<void> {
       ["a member", room, ada, {}],
       ["a stranger", room, dan, {}, "denied"],
       ["a volatile member", room, dan, volatile],
-      ["somebody in a fresh room", fresh, dan, {}, "denied"],
+      ["a user in a fresh room", fresh, dan, {}, "denied"],
       ["a volatile member of a fresh room", fresh, dan, volatile],
       ["a user of another world", room, elsewhere.user, volatile, "denied"],
       ["nobody", room, ABSENT, volatile, "denied"],

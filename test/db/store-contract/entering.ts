@@ -9,7 +9,7 @@ const ada = {
   profile: { display_name: "Ada", odd: [null, "\u2028🎪"] },
 };
 
-/** The rules that every store keeps when somebody enters a world. */
+/** The rules that every store keeps when a user enters a world. */
 export async function enteringContract(base: Contract): Promise<void> {
   /** A test that also has the world `other`. */
   const contract: Contract = (name, run) =>
@@ -89,7 +89,7 @@ export async function enteringContract(base: Contract): Promise<void> {
     for (const tokenId of ["Ada", "ada ", "ADA", "ád"]) {
       const user = await store.users.enter("demo", { tokenId, traits: none });
       t.equal(user.token_id, tokenId);
-      t.not(user.id, byToken.id, `${tokenId} is somebody else`);
+      t.not(user.id, byToken.id, `${tokenId} is another user`);
     }
     t.equal((await usersOf(store, "demo")).length, 6);
     t.equal((await usersOf(store, "other")).length, 1);
@@ -146,7 +146,7 @@ export async function enteringContract(base: Contract): Promise<void> {
     t.strictSame(again.traits, [...ada.traits]);
   });
 
-  await contract("who was erased enters as somebody new", async (t, store) => {
+  await contract("an erased user enters as a new one", async (t, store) => {
     const guest = { clientId: "guest", traits: none };
     for (const visitor of [ada, guest]) {
       const first = await store.users.enter("demo", visitor);
@@ -166,7 +166,7 @@ export async function enteringContract(base: Contract): Promise<void> {
     }
   });
 
-  await contract("a store that is closed lets nobody in", async (t, store) => {
+  await contract("a closed store lets no user in", async (t, store) => {
     await store.close();
     await fails(t, store.users.enter("demo", ada), "unusable");
   });

@@ -28,7 +28,7 @@ export async function knownUserContract(base: Contract): Promise<void> {
     const seen = await store.users.enter("demo", { ...ada, pretalxId: "P2" });
     t.ok(seen.last_seen > first.last_seen);
     t.equal(seen.last_login, first.last_login, "an upload is no login");
-    t.equal(seen.pretalx_id, "P1", "the id is that of the first entry");
+    t.equal(seen.pretalx_id, "P1", "the id of the first entry stays");
     const again = await store.users.enter("demo", { ...ada, login: true });
     t.equal(again.last_login, again.last_seen);
     t.equal((await store.users.enter("demo", guest)).last_login, null);
@@ -217,7 +217,7 @@ export async function knownUserContract(base: Contract): Promise<void> {
     }
     await users.block("demo", c, a);
     await users.erase("demo", { user_id: c });
-    t.strictSame(await blocked(a), [], "nobody blocks who is erased");
+    t.strictSame(await blocked(a), [], "no block of an erased user is left");
     t.strictSame(await blocked(c), []);
     await fails(t, users.block("demo", a, c), "absent");
     await fails(t, users.unblock("demo", c, a), "absent");

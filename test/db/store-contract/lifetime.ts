@@ -29,7 +29,7 @@ export async function lifetimeContract(contract: Contract): Promise<void> {
       ),
     );
     const winners = settled.filter(({ status }) => status === "fulfilled");
-    t.equal(winners.length, 1, "one of those who knew the same version");
+    t.equal(winners.length, 1, "one of the writers with the same version");
 
     // What fails takes nothing with it that was under way beside it.
     const [good, bad, alsoGood] = await Promise.allSettled([

@@ -21,7 +21,7 @@ export async function logWorldContract(contract: Contract): Promise<void> {
       [() => titleOf("new"), "The new"],
     );
     await expecting.write(
-      "a world is created by nobody in particular",
+      "a world is created without an author",
       () => worlds.create(worldOf("next")),
       [
         { type: "world.created", world: "next", by: server },

@@ -268,12 +268,12 @@ export async function questionContract(contract: Contract): Promise<void> {
         answered: true,
         score: 700,
       });
-      // The rows of questions are written anew.
+      // The rows of questions are written again.
       await questions.delete("demo", room, second.id);
       await voteAll(true, users.slice(500, 510));
       t.equal(await score(), 700);
       await voteAll(false, users.slice(300, -1));
-      t.equal(await score(), 1, "that of the erased user");
+      t.equal(await score(), 1, "the vote of the erased user");
     },
   );
 

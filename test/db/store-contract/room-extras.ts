@@ -77,7 +77,7 @@ export async function roomExtraContract(contract: Contract): Promise<void> {
     await fails(t, store.rooms.schedule("none", value.id, data), "absent");
   });
 
-  await contract("all rooms, whoever may see them", async (t, store) => {
+  await contract("all rooms, also hidden ones", async (t, store) => {
     await store.worlds.create(worldOf("other"));
     const drafts = [
       { name: "b", sorting_priority: 1 },

@@ -89,7 +89,7 @@ export async function sees<T>(
 /** An id that nothing has. */
 export const ABSENT = "00000000-0000-4000-8000-000000000000";
 
-/** The first page of all rooms for somebody without traits, with some of it different. */
+/** The first page of all rooms for a user without traits, with some of it different. */
 export const selection = (
   changes: Partial<RoomSelection> = {},
 ): RoomSelection => ({
@@ -114,7 +114,7 @@ export const ada: Visitor = {
   profile: { display_name: "Ada" },
 };
 
-/** A guest whose client ID is the name of somebody else. */
+/** A guest whose client ID is the name of another user. */
 export const guest: Visitor = { clientId: "ada", traits };
 
 /** The record of a file with any key. */

@@ -189,6 +189,6 @@ export async function userSearchContract(base: Contract): Promise<void> {
     await store.users.search("demo", page);
     await Promise.all(searches);
     const served = ended.filter((how) => how === "users").length;
-    t.ok(served < 50, `${served} searches ran; nobody waits for the others`);
+    t.ok(served < 50, `${served} searches ran; none waits for the others`);
   });
 }

@@ -72,7 +72,7 @@ export async function userContract(contract: Contract): Promise<void> {
     );
   });
 
-  await contract("a profile is that of the first upload", async (t, store) => {
+  await contract("the first upload sets the profile", async (t, store) => {
     await store.worlds.create(worldOf("other"));
     const profile = { display_name: "Ada" };
     await add(store, "demo", { tokenId: "ada", profile });

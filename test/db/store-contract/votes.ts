@@ -93,7 +93,7 @@ export async function voteContract(contract: Contract): Promise<void> {
     t.equal(counts(await polls.get("demo", room, one.id)), "0 1 1");
   });
 
-  await contract("who has voted is told by changes", async (t, store) => {
+  await contract("voters are read by changes", async (t, store) => {
     const { polls } = store;
     const { room, ada, bob, cy } = await voting(store);
     const { id, a, b, c } = await created(store, room);
@@ -269,7 +269,7 @@ export async function voteContract(contract: Contract): Promise<void> {
     t.equal(
       (await polls.voters("demo", room, id, 0))!.users.length,
       999,
-      "nobody knows whose vote it was",
+      "votes do not name their users",
     );
     await polls.update("demo", room, id, { state: "closed" }, ada);
     const late = await Promise.allSettled(

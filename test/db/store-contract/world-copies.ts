@@ -177,7 +177,7 @@ export async function worldCopyContract(contract: Contract): Promise<void> {
         await new Promise(setImmediate);
       }
       await writes;
-      t.equal(torn, 0, "nobody sees a part");
+      t.equal(torn, 0, "no reader sees a part");
     },
   );
 }

@@ -127,7 +127,7 @@ export const erasing: Part = async (t, server) => {
     t.strictSame(await dead(), []);
   });
 
-  await t.test("as soon as nobody reads them any more", async (t) => {
+  await t.test("when the last reader is gone", async (t) => {
     const { url, store, ada, dead } = await opened(t, server);
     const reader = new pg.Client({ connectionString: url });
     await reader.connect();

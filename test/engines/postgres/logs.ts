@@ -137,7 +137,7 @@ export const logs: Part = async (t, server) => {
     const count = (world: string) =>
       db.sql.value("SELECT count(*) FROM log WHERE world_id = $1", [world]);
     t.equal(await log.prune(INDEX, 0), false);
-    t.equal(await count("gone"), 3, "somebody may still have to read them");
+    t.equal(await count("gone"), 3, "a follower may still have to read them");
     await db.sql.run("UPDATE log SET at = at - 3600001");
     await log.prune(INDEX, 0);
     t.equal(await count("gone"), 0);

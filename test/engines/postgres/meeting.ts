@@ -24,7 +24,7 @@ export const meeting: Part = async (t, server) => {
     );
   const room = (await store.rooms.create("demo", { name: "R" })).value.id;
 
-  await t.test("a name is that of one user", async (t) => {
+  await t.test("a name belongs to one user", async (t) => {
     const ids = await rush(40, (one) => enter("same", one));
     t.equal(new Set(ids).size, 1);
     t.equal((await store.counts()).users, 1);
@@ -75,7 +75,7 @@ export const meeting: Part = async (t, server) => {
     }
   });
 
-  await t.test("nobody blocks more than a thousand others", async (t) => {
+  await t.test("a user blocks at most a thousand others", async (t) => {
     const ada = await enter("ada");
     await server.run(
       `INSERT INTO users (world_id, id, client_id, traits, last_seen)

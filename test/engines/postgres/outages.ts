@@ -103,7 +103,7 @@ export const outages: Part = async (t, server) => {
       await sql.run("SELECT 1");
     });
     t.equal(await problemOf(lost), "unusable");
-    // The server does not know that nobody is there any more, and must not wait for long.
+    // The server does not know that the client is gone, and must not wait for long.
     const waited = performance.now();
     await other.worlds.configure("demo", { config: { free: true } });
     t.ok(performance.now() - waited < 8000, "the lock of the world is free");

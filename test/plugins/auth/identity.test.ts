@@ -8,7 +8,7 @@ import { keyOf, serve, tokenOf, worldOf } from "../../helper.js";
 
 const now = () => Math.floor(Date.now() / 1000);
 
-void t.test("who somebody is, without any HTTP", async (t) => {
+void t.test("the identity of a caller, without HTTP", async (t) => {
   const { app } = await serve(t, [worldOf("demo"), worldOf("other")]);
   const exp = now() + 60;
   const token = tokenOf(keyOf("demo"), {
@@ -34,7 +34,7 @@ void t.test("who somebody is, without any HTTP", async (t) => {
   t.equal(guest.world.value.id, "demo");
 });
 
-void t.test("why somebody is nobody", async (t) => {
+void t.test("why a caller has no identity", async (t) => {
   const { app } = await serve(t, [worldOf("demo"), worldOf("other")]);
   const key = keyOf("demo");
   const signed = (claims: object, by = key) => ({

@@ -26,7 +26,7 @@ async function cleanerOf(t: Test) {
   return { cleaner, clean, folder };
 }
 
-void t.test("an image after its process was told to end", async (t) => {
+void t.test("an image after its process began to end", async (t) => {
   const { cleaner, clean } = await cleanerOf(t);
   const png = await images.png();
   await clean(png);

@@ -54,7 +54,7 @@ export class Channels {
     this.#keepRights();
   }
 
-  /** Whoever may not read a room counts on nothing there. */
+  /** Users who may not read a room expect nothing there. */
   #keepRights(): void {
     const { rooms, channels } = this.#client.state!;
     for (const id of this.listening.keys()) {

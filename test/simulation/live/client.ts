@@ -15,7 +15,7 @@ import type { Node, Token } from "./node.js";
 import { ProgramCopy } from "./program.js";
 import type { Link } from "./socket.js";
 
-/** How somebody comes: as a guest, or with a token. */
+/** How a user comes: as a guest, or with a token. */
 export type Who = { client_id: string } | Token;
 
 /** An answer: of a command that failed, its code. */

@@ -130,7 +130,7 @@ export class House {
     return alive.length > 0 ? random.pick(alive) : undefined;
   }
 
-  /** The id of the user that somebody is, now or in a state of the past. */
+  /** The id of a user, now or in a state of the past. */
   userOf(
     who: Who,
     { users }: Pick<Past, "users"> = this.database.tables,

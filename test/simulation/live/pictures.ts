@@ -22,7 +22,7 @@ export function pictureOf(
     state.rooms
       .find(({ id }) => id === room)
       ?.permissions.includes(`room:${right}`) ?? false;
-  // Nobody is told what happens to an own question that others do not see.
+  // There is no push about an own question that others do not see.
   const isOwn = (it: Listed & { state?: string }, room: string) =>
     ["mod_queue", "archived"].includes(it.state ?? "") &&
     !may(room, "question.moderate") &&

@@ -101,7 +101,7 @@ export function noteMemberships(
   tx.append(world, { type: "chat.memberships", channel, users }, by);
 }
 
-/** @throws {StoreError} `denied` if somebody may not say anything in a channel. */
+/** @throws {StoreError} `denied` if a user may not write in a channel. */
 export function expectSender(
   { tables }: Transaction,
   row: Row | undefined,
@@ -146,7 +146,7 @@ export function replacedBy(
 
 const DELETED = JSON.stringify({ type: "deleted" });
 
-/** Of a message that was edited, and of all its edits, the content is that of the last. */
+/** Of a message that was edited, and of all its edits, only the content of the last is kept. */
 export function rewrite(
   { tables, now }: Transaction,
   channel: string,

@@ -13,7 +13,7 @@ export interface Thing<S = State> {
   maybe?: S | undefined;
 }
 
-/** Somebody who uploads once, and perhaps is erased. */
+/** A user who uploads once, and may be erased. */
 export interface UserThing extends Thing<"there" | "gone"> {
   /**
    * Whether it ever was there. The name of one that never was may be in what
@@ -30,14 +30,14 @@ export interface Uploaded {
   round: number;
 }
 
-/** All that a server was told, and what it said to it: what it has to know after a crash. */
+/** All requests to a server, with its answers: what it has to know after a crash. */
 export class Model {
   readonly rooms = new Map<string, Thing>();
   /** Rooms whose creation was not answered, by their names. */
   readonly creating = new Map<string, Record<string, unknown>>();
   readonly users = new Map<string, UserThing>();
   readonly uploads: Uploaded[] = [];
-  /** Uploads without an answer: nobody knows their links. */
+  /** Uploads without an answer: their links are unknown. */
   lostUploads = 0;
   world: Thing = { sure: "gone" };
   key: Thing<WorldKey> | undefined;

@@ -29,7 +29,7 @@ const VICTIMS = [
 
 const pause = (ms: number) => new Promise((resolve) => setTimeout(resolve, ms));
 
-/** Those who write: most of them rooms and files, as things go. */
+/** The writers: most write rooms and files, as in practice. */
 const KINDS = [
   "rooms",
   "uploads",

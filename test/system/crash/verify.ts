@@ -27,7 +27,7 @@ export async function allRooms(
 const digest = (bytes: Uint8Array) =>
   createHash("sha256").update(bytes).digest("hex");
 
-/** Images are made anew: all of one must come back as the first of it did. */
+/** Images are encoded again: each request for one must get the bytes that the first got. */
 const known = new Map(
   Object.entries(files)
     .filter(([name]) => name.endsWith(".pdf"))
@@ -79,7 +79,7 @@ export class Verifier {
       const expected = model.creating.get(room.name);
       const thing = { sure: { id, ...expected } };
       if (!expected || !settle(thing, room)) {
-        faults.push(`nobody made this room: ${JSON.stringify(room)}`);
+        faults.push(`an unknown room: ${JSON.stringify(room)}`);
       }
       model.rooms.set(id, { sure: room });
     }
@@ -143,7 +143,7 @@ export class Verifier {
     }
     for (const uid of there) {
       // The people of the demo were there before.
-      if (!uid.startsWith("demo-")) faults.push(`nobody made the user ${uid}`);
+      if (!uid.startsWith("demo-")) faults.push(`an unknown user: ${uid}`);
     }
     const gone = [...users].filter(([, { sure }]) => sure === "gone");
     const names = gone.filter(([, { was }]) => was).map(([uid]) => uid);

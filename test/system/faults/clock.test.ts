@@ -65,7 +65,7 @@ void t.test(
     t.equal(refused.status, 429);
     t.ok(
       Number(refused.headers.get("retry-after")) <= 60,
-      "nobody is locked out until the clock is where it was",
+      "no user is locked out until the clock is back",
     );
     server.signal("SIGTERM");
     t.equal((await server.finished).code, 0);

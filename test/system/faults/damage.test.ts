@@ -29,7 +29,7 @@ import {
 import { openStore } from "../../database.js";
 import { testdir } from "../../testdir.js";
 
-// What is damaged on the disk is told, to clients and to the operator, and
+// Damage on the disk is reported, to clients and to the operator, and
 // nothing is done that would make it worse.
 
 const database = (dataDir: string) => join(dataDir, "foyer.db");
@@ -88,7 +88,7 @@ const copyData = (from: string, to: string) =>
     filter: (path) => path !== join(from, "control"),
   });
 
-void t.test("what cannot be opened is not made anew", async (t) => {
+void t.test("a database that cannot be opened is not replaced", async (t) => {
   const wrecked = await wreck(t);
   const cases: [string, (dataDir: string) => void, RegExp][] = [
     [

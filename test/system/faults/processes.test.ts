@@ -99,7 +99,7 @@ void t.test("a log that cannot be written", linux, async (t) => {
   for (const [name, log] of [
     ["on a full disk", () => openSync("/dev/full", "w")],
     ["closed", () => "pipe" as const],
-    ["that nobody reads", () => openSync(fifo, "r+")],
+    ["without a reader", () => openSync(fifo, "r+")],
   ] as const) {
     const other = await freePort();
     const stdout = log();
@@ -136,7 +136,7 @@ async function freePort(): Promise<string> {
   return String(port);
 }
 
-void t.test("output that nobody reads", async (t) => {
+void t.test("output without a reader", async (t) => {
   const dataDir = testdir(t);
   await foyerProcess(t, dataDir, [
     ...["world", "create", "a", "--title", "A", "--domain", "a.test"],
