@@ -26,7 +26,8 @@ function reachOf(
  */
 function commonOf(id: string, getModuleInfo: GetModuleInfo): string | null {
   const reached = (entry: string) => reachOf(at(entry), getModuleInfo).has(id);
-  if (!reached("console/main.ts")) {
+  const ofConsole = ["console/main.ts", "console/overview/Overview.svelte"];
+  if (!ofConsole.some(reached)) {
     // Screens and hosts see what visitors see: it stays one file.
     const isOfVisit = reached("attend/Visit.svelte");
     return isOfVisit && !reached("attend/main.ts") ? "visit" : null;

@@ -64,6 +64,8 @@ export interface VisitorOptions {
   scheme?: Scheme;
   size?: Size;
   locale?: string;
+  /** Its time zone; UTC by default. */
+  zone?: string;
   reducedMotion?: boolean;
   /** For scripts that change how a page looks. */
   bypassCSP?: boolean;
@@ -129,13 +131,14 @@ export class Site {
         done();
       },
     });
-    // Without a folder, the server makes one and deletes it.
-    const { live, load, dataDir: _dataDir, ...config } = loadConfig(env);
+    // Without a folder of the test, the server makes one and deletes it.
+    const { live, load, dataDir, ...config } = loadConfig(env);
     const [browser, server] = await Promise.all([
       opened ?? openBrowser(t),
       startTestServer({
         config: {
           ...config,
+          ...(env["DATA_DIR"] !== undefined && { dataDir }),
           live: { ...live, messagesPerSecond: 1000, commandsPerSecond: 1000 },
           patience: { stop: 500, close: 500 },
           load: { ...load, eventLoopDelay: 0 },
@@ -284,6 +287,7 @@ export class Visitor {
       scheme = "light",
       size = "desktop",
       locale = "en-US",
+      zone = "UTC",
       reducedMotion = false,
       bypassCSP = false,
       viewport = sizes[size],
@@ -296,7 +300,7 @@ export class Visitor {
       isMobile: size === "phone",
       hasTouch: size === "phone",
       locale,
-      timezoneId: "UTC",
+      timezoneId: zone,
       reducedMotion: reducedMotion ? "reduce" : "no-preference",
       permissions: ["clipboard-read", "clipboard-write"],
     });

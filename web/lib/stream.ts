@@ -1,4 +1,5 @@
 import { mediaAddress, webAddress } from "./addresses.js";
+import { youtubeId } from "./frames.js";
 
 // The parameters of the player, in the `#` of its address. The page of the stage and the
 // player both check them: a configuration may hold anything, and anybody can forge an address.
@@ -146,3 +147,9 @@ export const isFile = (url: string): boolean =>
  */
 export const pauseAfter = (failures: number): number =>
   Math.min(10_000 * 1.5 ** (failures - 1), 60_000);
+
+/** Whether the pages play a recording themselves: a file, a stream, or a video of YouTube. */
+export const isPlayable = (url: string): boolean =>
+  isFile(url) ||
+  /\.m3u8$/i.test(new URL(url).pathname) ||
+  youtubeId(url) !== undefined;

@@ -10,11 +10,16 @@ export type Place =
   | { readonly is: "empty" }
   /** The direct messages; `channel` is the conversation that is open. */
   | { readonly is: "messages"; readonly channel?: string }
-  | { readonly is: "profile" };
+  | { readonly is: "profile" }
+  /** The program, or one session of it. */
+  | { readonly is: "program"; readonly session?: string };
 
 /** The place of a route. An invalid route shows the first room. */
 export function placeOf([page, id]: Route, rooms: readonly SentRoom[]): Place {
   if (page === "profile") return { is: "profile" };
+  if (page === "program") {
+    return id === undefined ? { is: page } : { is: page, session: id };
+  }
   if (page === "messages") {
     return id === undefined ? { is: "messages" } : { is: page, channel: id };
   }
@@ -35,6 +40,7 @@ export function addressOf(
   const isComplete =
     page === "profile" ||
     page === "messages" ||
+    page === "program" ||
     (page === "rooms" && id !== undefined);
   const first = rooms[0];
   return isComplete || !first ? undefined : linkTo("rooms", first.id);

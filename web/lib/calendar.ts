@@ -1,0 +1,67 @@
+// A session as a file that calendar programs open (RFC 5545).
+
+/** An entry of a calendar. */
+export interface Entry {
+  /** The same for the same entry, in all files. */
+  readonly uid: string;
+  readonly title: string;
+  readonly description: string;
+  readonly location: string;
+  /** In milliseconds since 1970. */
+  readonly start: number;
+  readonly end: number;
+  /** Where it is on the web. */
+  readonly url: string;
+}
+
+const encoder = new TextEncoder();
+
+/** A line of at most 75 bytes, continued after a line break and a space. */
+function folded(line: string): string {
+  const parts: string[] = [];
+  let part = "";
+  let size = 0;
+  for (const character of line) {
+    const bytes = encoder.encode(character).length;
+    if (size + bytes > 74) {
+      parts.push(part);
+      part = "";
+      size = 0;
+    }
+    part += character;
+    size += bytes;
+  }
+  return [...parts, part].join("\r\n ");
+}
+
+const escaped = (text: string): string =>
+  text
+    .replace(/[\\;,]/g, (it) => `\\${it}`)
+    .replace(/\r\n|\r|\n/g, "\\n")
+    // eslint-disable-next-line no-control-regex
+    .replace(/[\u0000-\u0008\u000b-\u001f\u007f]/g, "");
+
+const utc = (time: number): string =>
+  new Date(time).toISOString().replace(/[-:]|\.\d{3}/g, "");
+
+/** A calendar with one entry. @param now in milliseconds since 1970. */
+export const calendarOf = (entry: Entry, now: number): string =>
+  [
+    "BEGIN:VCALENDAR",
+    "VERSION:2.0",
+    "PRODID:-//Foyer//Program//EN",
+    "BEGIN:VEVENT",
+    `UID:${escaped(entry.uid)}`,
+    `DTSTAMP:${utc(now)}`,
+    `DTSTART:${utc(entry.start)}`,
+    `DTEND:${utc(entry.end)}`,
+    `SUMMARY:${escaped(entry.title)}`,
+    ...(entry.description ? [`DESCRIPTION:${escaped(entry.description)}`] : []),
+    ...(entry.location ? [`LOCATION:${escaped(entry.location)}`] : []),
+    `URL:${entry.url}`,
+    "END:VEVENT",
+    "END:VCALENDAR",
+    "",
+  ]
+    .map(folded)
+    .join("\r\n");
