@@ -45,6 +45,13 @@ const NAMES = [
 ] as const;
 type Name = (typeof NAMES)[number];
 
+/** A person of the demo as a token names them: a guest could take the name of another guest. */
+export const personOf = (name: string) => ({
+  uid: `demo-${name.toLowerCase()}`,
+  profile: { display_name: name },
+  traits: name === "Mira" ? ["speaker"] : [],
+});
+
 /** The path of the stream at the stage. */
 const STREAM = "/demo/stream.m3u8";
 
@@ -260,14 +267,13 @@ export function demoWorld(now: number): WorldCopy {
   const [stage, side, work, hall, desk, back] = rooms.map(({ id }) => id);
 
   const users = NAMES.map((name): UserCopy => {
-    const isSpeaker = name === "Mira";
+    const { uid, profile, traits } = personOf(name);
     return {
       id: idOf(name),
-      // A guest could take the name of another guest.
-      token_id: `demo-${name.toLowerCase()}`,
+      token_id: uid,
       client_id: null,
-      profile: { display_name: name },
-      traits: isSpeaker ? ["speaker"] : [],
+      profile,
+      traits,
       last_seen: ago(2),
     };
   });

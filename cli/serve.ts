@@ -1,5 +1,6 @@
 import cluster from "node:cluster";
 import { statSync } from "node:fs";
+import { Option } from "commander";
 import {
   type Config,
   loadConfig,
@@ -7,7 +8,8 @@ import {
   variables,
 } from "../config.js";
 import type { World } from "../schemas/worlds.js";
-import { DEMO, DEMO_HOST, ensureDemo, pointDemo } from "./demo.js";
+import type { Server } from "../server.js";
+import { DEMO, DEMO_HOST, ensureDemo, personOf, pointDemo } from "./demo.js";
 import type { SetupKey } from "../plugins/setup.js";
 import { scheduleDemo } from "./demo-program.js";
 import { signToken } from "../db/worlds.js";
@@ -27,6 +29,12 @@ const tableOfVariables = Object.entries<Variable>(variables)
   })
   .join("\n");
 
+interface ServeOptions {
+  demo?: boolean;
+  json?: boolean;
+  people?: boolean;
+}
+
 /** `foyer serve` */
 export const serveCommand = command(
   "serve",
@@ -38,7 +46,13 @@ export const serveCommand = command(
     "--demo",
     `on an empty server, make the world "${DEMO}" to try things in`,
   )
-  .action(async ({ demo, json }: { demo?: boolean; json?: boolean }) => {
+  // For tests, which leave them out by default.
+  .addOption(new Option("--people").hideHelp())
+  .option(
+    "--no-people",
+    "with --demo, leave out the simulated people, who talk while others are connected",
+  )
+  .action(async ({ demo, json, people = true }: ServeOptions) => {
     const warnings: string[] = [];
     const config = loadConfig(context().env, (line) => warnings.push(line));
     await logRejections(config);
@@ -88,7 +102,10 @@ export const serveCommand = command(
     } else if (setupLink !== undefined) {
       printLines([`Set up your event: ${setupLink}`]);
     }
+    const life =
+      world && people ? await peopleOf(world, config, server) : undefined;
     await stopSignal();
+    life?.stop();
     await server.stop();
     // Now only a stalled reader of the log can keep the process running.
     setTimeout(() => process.exit(), LOG_FLUSH_TIMEOUT).unref();
@@ -114,6 +131,29 @@ async function start(config: Config, worlds: number, setup?: SetupKey) {
   }
   const { startServer } = await import("../server.js");
   return startServer(config, undefined, setup);
+}
+
+/** Whether a server has one process. */
+const isWhole = (server: object): server is Server => "app" in server;
+
+/** The simulated people of the demo, if one process serves it: several would each bring them. */
+async function peopleOf(
+  world: World,
+  { engines }: Config,
+  server: Awaited<ReturnType<typeof start>>,
+) {
+  if (!isWhole(server) || engines.database) return undefined;
+  const { DemoPeople } = await import("./demo-people.js");
+  const { Live } = await import("../client/live.js");
+  const { presence } = server.app.live;
+  return new DemoPeople({
+    connections: () => presence.in(DEMO).connections,
+    enter: async (name) =>
+      new Live({
+        ...{ baseUrl: server.address, world: DEMO, onError: () => {} },
+        token: await signToken(world, { ...personOf(name), expiresIn: "1d" }),
+      }),
+  });
 }
 
 /** @param hasPages whether the server has pages for people. */

@@ -464,7 +464,9 @@ export async function startFoyer(
     LOG_LEVEL: "silent",
     ...env,
   };
-  const command = ["serve", "--json", ...args];
+  // Simulated people come to the tests that ask for them.
+  const still = args.includes("--demo") ? ["--no-people"] : [];
+  const command = ["serve", "--json", ...still, ...args];
   const running = spawnFoyer(t, command, variables, "", main);
   let over: Finished | undefined;
   void running.finished.then((finished) => (over = finished));

@@ -34,7 +34,7 @@ const server = spawn(
   [
     fileURLToPath(new URL("../cli/main.js", import.meta.url)),
     "serve",
-    "--demo",
+    ...["--demo", "--no-people"],
     "--json",
   ],
   {

@@ -6,7 +6,9 @@ import {
   readWorldDocument,
   toWorldDocument,
 } from "../../schemas/world-document.js";
-import { foyer, serve, startFoyer } from "../helper.js";
+import { foyer, serve, startFoyer, until } from "../helper.js";
+import { embedded } from "../shared.js";
+import { listed, Person, shortFolder } from "../system/person.js";
 import { testdir } from "../testdir.js";
 
 void t.test("the demo world is one that could be imported", async (t) => {
@@ -103,6 +105,40 @@ void t.test("the program of the demo is of today", async (t) => {
     "and then it is theirs",
   );
 });
+
+void t.test(
+  "people come with the first visitor, and leave with the last",
+  embedded("they come where one process serves"),
+  async (t) => {
+    const dataDir = shortFolder(t);
+    const server = await startFoyer(t, dataDir, ["--demo", "--people"]);
+    const count = async () => (await listed(dataDir)).length;
+    t.equal(await count(), 0, "nobody is there");
+    const enter = async () => (await Person.connect(t, server.port)).logIn();
+    const visitor = await enter();
+    const { "world.config": world } = (await visitor.pushed(
+      "authenticated",
+    )) as unknown as {
+      "world.config": { rooms: { id: string; name: string }[] };
+    };
+    const stage = world.rooms.find(({ name }) => name === "Main stage")!.id;
+    await visitor.call("chat.subscribe", { channel: stage });
+    await visitor.call("room.enter", { room: stage });
+    await visitor.pushed("room.reaction");
+    const said = await visitor.pushed("chat.event");
+    t.match(said.content, { type: "text", body: /train/ });
+    const many = await Promise.all(Array.from({ length: 21 }, enter));
+    await until(async () => (await count()) === 22);
+    t.pass("they leave a crowd");
+    for (const { ws } of many) ws.close();
+    await until(async () => (await count()) > 1);
+    t.pass("they come back to one");
+    visitor.ws.close();
+    await until(async () => (await count()) === 0);
+    server.signal("SIGTERM");
+    t.equal((await server.finished).code, 0);
+  },
+);
 
 void t.test("an event under way", async (t) => {
   const { store } = await serve(t, []);
