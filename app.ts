@@ -151,6 +151,7 @@ export const foyer: FastifyPluginCallback<FoyerOptions> = fp<FoyerOptions>(
     app.register(retention, {
       logDays: config.logDays,
       auditDays: config.auditDays,
+      attendanceDays: config.attendanceDays,
     });
     if (config.web.on) {
       const { web: pages, uploads } = config;

@@ -118,6 +118,11 @@ export const variables = {
     "how many days the server keeps what people with rights did; `0` keeps and shows nothing",
     whole(0, 100_000),
   ),
+  ATTENDANCE_DAYS: variable(
+    "365",
+    "how many days the server keeps how many people were in rooms, and who, where a world keeps that",
+    count,
+  ),
   UPLOAD_MAX_BYTES: variable("10485760", "the largest upload", count),
   UPLOAD_TYPES: variable(
     Object.keys(fileTypes).join(","),
@@ -261,6 +266,8 @@ export interface Config {
   logDays: number;
   /** How many days the audit of a world is kept. */
   auditDays: number;
+  /** How many days the attendance of a world is kept. */
+  attendanceDays: number;
   logLevel: string;
   /** In milliseconds. */
   requestTimeout: number;
@@ -376,6 +383,7 @@ export function loadConfig(
     guestsPerMinute: values.GUESTS_PER_MINUTE,
     logDays: values.LOG_DAYS,
     auditDays: values.AUDIT_DAYS,
+    attendanceDays: values.ATTENDANCE_DAYS,
     logLevel: values.LOG_LEVEL,
     requestTimeout: values.REQUEST_TIMEOUT * 1000,
     corsOrigins: values.CORS_ORIGIN,

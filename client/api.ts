@@ -422,7 +422,7 @@ export interface paths {
     };
     /**
      * Get what is left of an event
-     * @description People also ask for `user.list`. Rooms are left out whose chat (`chat.read`), questions (`question.moderate`) or polls (`poll.manage`) the caller may not see as a whole. JSON and CSV are sent as they are read. XLSX is at most 500,000 cells and 16 MiB of text.
+     * @description People and attendance also ask for `user.list`. Rooms are left out whose chat (`chat.read`), questions (`question.moderate`) or polls (`poll.manage`) the caller may not see as a whole. JSON and CSV are sent as they are read. XLSX is at most 500,000 cells and 16 MiB of text.
      */
     get: operations["getResults"];
     put?: never;
@@ -813,6 +813,8 @@ export interface components {
           } | null;
           location?: string;
         };
+        /** @enum {string} */
+        attendance?: "numbers" | "people" | "off";
       } & {
         [key: string]: unknown;
       };
@@ -4292,6 +4294,10 @@ export interface operations {
         /** @description Only of this room: its id. */
         room?: string;
         format?: "json" | "csv" | "xlsx";
+        /** @description Of `activity`: only from this time on. */
+        after?: string;
+        /** @description Of `activity`: one record for so many minutes, with the largest number in them. By default 1. */
+        every?: number;
       };
       header?: never;
       path: {
@@ -4301,7 +4307,7 @@ export interface operations {
          */
         world_id: string;
         /**
-         * @description `people`, `chat`, `questions` or `polls`.
+         * @description `people`, `chat`, `questions`, `polls`, `attendance` (who was where) or `activity` (how many people were in rooms, once a minute).
          * @example people
          */
         kind: string;

@@ -27,6 +27,7 @@ import { RoomWatch } from "./modules/rooms/watch.js";
 import { userModule } from "./modules/users/index.js";
 import { worldModule } from "./modules/world/index.js";
 import { Activity } from "./people/activity.js";
+import { Attendance } from "./people/attendance.js";
 import { Doors } from "./people/doors.js";
 import { Hub } from "./people/hub.js";
 import { logIn } from "./people/login.js";
@@ -93,6 +94,10 @@ export function composeLive(parts: LiveParts) {
     ...delivery,
     countIn: (world, room) => presence.countIn(world, room),
   });
+  const attendance = new Attendance({
+    ...{ clock, log, hub, store },
+    numbersIn: (world) => presence.in(world),
+  });
   const presence: Presence = new Presence(
     clock,
     replica,
@@ -102,6 +107,7 @@ export function composeLive(parts: LiveParts) {
       connectionsOf: (world, user) => presence.connectionsOf(world, user),
       tellChannels: (world, user, by) => chat.readStates.tell(world, user, by),
     }),
+    attendance,
   );
   const doors: Doors = new Doors({
     ...{ clock, log, events, replica, hub, presence, states },
@@ -223,11 +229,13 @@ export function composeLive(parts: LiveParts) {
         reactions,
       ];
       for (const part of parts) part.close();
+      attendance.stop();
       for (const { stop } of modules) stop?.();
     },
     /** Stops, and stores the state that is only in memory. */
     async close(): Promise<void> {
       this.stop();
+      await attendance.close();
       for (const { close } of modules) await close?.();
       // Up to here, other processes get the writes of this one.
       replica.close();

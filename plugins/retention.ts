@@ -2,6 +2,7 @@ import { setTimeout as sleep } from "node:timers/promises";
 import fp from "fastify-plugin";
 import { INDEX } from "../db/log/entries.js";
 import { type Store, StoreError } from "../db/contract/store.js";
+import { attendanceIn } from "../schemas/plain/attendance.js";
 import type { WorldConfig } from "../schemas/worlds.js";
 
 /** The delay between the start and the first check, in milliseconds. */
@@ -35,6 +36,8 @@ export interface RetentionOptions {
   logDays?: number;
   /** How many days the audit of a world is kept; for ever by default. */
   auditDays?: number;
+  /** How many days attendance is kept; for ever by default. */
+  attendanceDays?: number;
   /** Ends it after the present slice. */
   signal?: AbortSignal;
   /** Takes the error of one world; the other worlds follow. By default it is thrown. */
@@ -53,6 +56,7 @@ export async function applyRetention(
   {
     logDays = Infinity,
     auditDays = Infinity,
+    attendanceDays = Infinity,
     signal,
     onFault,
   }: RetentionOptions = {},
@@ -62,6 +66,15 @@ export async function applyRetention(
     while (!signal?.aborted && (await slice())) await pause(signal);
   };
   await repeat(() => store.log.prune(INDEX, oldest));
+  const attendedAfter = Math.max(0, now - attendanceDays * DAY);
+  /** Before which times a world keeps no attendance. What it does not keep any more goes now. */
+  const attended = (config: WorldConfig) => {
+    const mode = attendanceIn(config);
+    return {
+      counts: mode === "off" ? now : attendedAfter,
+      visits: mode === "people" ? attendedAfter : now,
+    };
+  };
   let after = "";
   for (;;) {
     const page = await store.worlds.list({ after, limit: PAGE_SIZE });
@@ -72,6 +85,7 @@ export async function applyRetention(
         const noted = Math.max(0, now - auditDays * DAY);
         const unseen = Math.min(noted, oldest);
         if (noted > 0) await repeat(() => store.audit.prune(id, noted, unseen));
+        await repeat(() => store.attendance.prune(id, attended(config)));
         if (before > 0) await repeat(() => store.chat.expire(id, before));
       } catch (error) {
         // It was deleted meanwhile.
@@ -97,9 +111,9 @@ interface RetentionTimes {
 
 /** Applies the retention of all worlds soon after the start, and then hourly. */
 export default fp<
-  RetentionTimes & Pick<RetentionOptions, "logDays" | "auditDays">
+  RetentionTimes & Omit<RetentionOptions, "signal" | "onFault">
 >(
-  async (app, { first = FIRST, interval = INTERVAL, logDays, auditDays }) => {
+  async (app, { first = FIRST, interval = INTERVAL, ...days }) => {
     const stop = new AbortController();
     const { signal } = stop;
     let running = Promise.resolve();
@@ -118,9 +132,8 @@ export default fp<
       };
       try {
         await applyRetention(app.store, Date.now(), {
+          ...days,
           ...{ signal, onFault },
-          ...(logDays !== undefined && { logDays }),
-          ...(auditDays !== undefined && { auditDays }),
         });
       } catch (error) {
         onFault(error);

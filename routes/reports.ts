@@ -71,7 +71,7 @@ const getReport = endpoint(
       "cache-control": "no-store",
       "referrer-policy": "no-referrer",
     });
-    return sendResults(request, reply, resultOf(name), format, room);
+    return sendResults(request, reply, resultOf(name), { format, room });
   },
 );
 

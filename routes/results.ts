@@ -3,7 +3,7 @@ import type { FastifyPluginAsync, FastifyReply, FastifyRequest } from "fastify";
 import pLimit from "p-limit";
 import { kinds, type ResultsKind } from "../db/results/index.js";
 import { pages } from "../db/results/lists.js";
-import type { NamedRoom, Results } from "../db/results/results.js";
+import type { NamedRoom, Results, Times } from "../db/results/results.js";
 import { resultsExported } from "../db/rules/acts.js";
 import { authorOf } from "../plugins/auth/author.js";
 import { headerRefs } from "../plugins/openapi/parts.js";
@@ -17,6 +17,7 @@ import {
 } from "../schemas/results.js";
 import { InvalidData } from "../schemas/validate.js";
 import { endpoint } from "./endpoint.js";
+import { timeIn } from "./times.js";
 
 /** How many characters are sent at once. */
 const CHUNK = 16 * 1024;
@@ -64,34 +65,32 @@ const getResults = endpoint(
     operationId: "getResults",
     summary: "Get what is left of an event",
     description:
-      "People also ask for `user.list`. Rooms are left out whose chat (`chat.read`), questions (`question.moderate`) or polls (`poll.manage`) the caller may not see as a whole. JSON and CSV are sent as they are read. XLSX is at most 500,000 cells and 16 MiB of text.",
+      "People and attendance also ask for `user.list`. Rooms are left out whose chat (`chat.read`), questions (`question.moderate`) or polls (`poll.manage`) the caller may not see as a whole. JSON and CSV are sent as they are read. XLSX is at most 500,000 cells and 16 MiB of text.",
     tags: ["results"],
     params: ResultsParams,
     querystring: ResultsQuery,
   },
   async (request, reply) => {
     const { kind } = request.params;
-    const { format = "json", room } = request.query;
     if (!Object.hasOwn(kinds, kind)) throw forbidden();
-    return sendResults(request, reply, kind as ResultsKind, format, room);
+    return sendResults(request, reply, kind as ResultsKind, request.query);
   },
 );
 
 /**
  * Sends the results that the caller of a request may see.
  * @param request of a caller with a world.
- * @param room only the results of this room.
  */
 export async function sendResults(
   request: FastifyRequest,
   reply: FastifyReply,
   kind: ResultsKind,
-  format: ResultsFormat,
-  room?: string,
+  query: ResultsQuery,
 ): Promise<FastifyReply> {
+  const { room, format = "json" } = query;
   const world = request.world!.value.id;
   const found = kinds[kind] as unknown as Results<object>;
-  const records = await recordsFor(request, found, room);
+  const records = await recordsFor(request, found, query);
   await request.server.store.audit.record(
     world,
     resultsExported(kind, format, room),
@@ -118,10 +117,11 @@ export async function sendResults(
  */
 async function recordsFor(
   { server, caller, world: found, callerId }: FastifyRequest,
-  { inWorld = [], inRooms, records }: Results<object>,
-  asked: string | undefined,
+  { inWorld = [], inRooms, hasTimes = false, records }: Results<object>,
+  { room: asked, ...rest }: ResultsQuery,
 ): Promise<AsyncIterable<object>> {
   const { store } = server;
+  const times = timesOf(rest, hasTimes);
   const world = found!.value;
   const world_id = world.id;
   if (!may(caller, inWorld, { world })) throw forbidden();
@@ -141,7 +141,7 @@ async function recordsFor(
     if (!room || !may(caller, keys, { world, room: room.value })) {
       throw forbidden();
     }
-    return records(store, world_id, room.value);
+    return records(store, world_id, room.value, times);
   }
   return (async function* () {
     const rooms = pages<NamedRoom>(async (page) =>
@@ -151,9 +151,20 @@ async function recordsFor(
     );
     for await (const room of rooms) {
       const place = { world, room: room as never };
-      if (may(caller, keys, place)) yield* records(store, world_id, room);
+      if (may(caller, keys, place)) {
+        yield* records(store, world_id, room, times);
+      }
     }
   })();
+}
+
+/** @throws {InvalidData} */
+function timesOf({ after, every }: ResultsQuery, hasTimes: boolean): Times {
+  if (!hasTimes && (after ?? every) !== undefined) {
+    const field = after === undefined ? "every" : "after";
+    throw new InvalidData({ [field]: ["Only activity is kept by time."] });
+  }
+  return { after: timeIn("after", after), every };
 }
 
 /** Sends texts as fast as they are read. An error of the first one is the answer. */

@@ -1,8 +1,9 @@
 import { Type, type Static } from "@sinclair/typebox";
 import { SignInProvider, TokenIssuer } from "./issuers.js";
+import { attendanceModes } from "./plain/attendance.js";
 import { EventDates } from "./event-dates.js";
 import { PermissionConfig, Rule } from "./rules.js";
-import { Domain, List, ref, Text, Title, WorldId } from "./values.js";
+import { Domain, List, OneOf, ref, Text, Title, WorldId } from "./values.js";
 
 /** A key that signs the tokens of a world. */
 export const WorldKey = Type.Object(
@@ -81,6 +82,7 @@ export const WorldChanges = Type.Partial(
         ...issuers,
         onsite_traits: Type.Optional(ref(Rule)),
         event: Type.Optional(EventDates),
+        attendance: Type.Optional(OneOf(...attendanceModes)),
       },
       {
         additionalProperties: true,

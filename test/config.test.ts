@@ -171,6 +171,7 @@ void t.test("values that stop the start", async (t) => {
     GUESTS_PER_MINUTE: ["0", "many"],
     LOG_DAYS: ["0", "month"],
     AUDIT_DAYS: ["-1", "year"],
+    ATTENDANCE_DAYS: ["0", "year"],
     LIVE_MAX_UNSENT: ["0", "1M"],
     LIVE_MAX_UNSENT_TOTAL: ["0", "1G"],
     LIVE_PING_INTERVAL: ["0", "3601"],

@@ -1,5 +1,6 @@
 import type { Announcement, AnnouncementDraft } from "./announcements.js";
 import type { PermissionConfig } from "../../schemas/plain/permissions.js";
+import type { AttendanceStore } from "./attendance.js";
 import type { AuditStore } from "./audit.js";
 import type { ChatStore } from "./chat.js";
 import type { WebhookStore } from "./webhooks.js";
@@ -301,6 +302,7 @@ export interface Store {
   readonly users: UserStore;
   readonly files: FileRecords;
   readonly announcements: AnnouncementStore;
+  readonly attendance: AttendanceStore;
   readonly chat: ChatStore;
   readonly questions: QuestionStore;
   readonly polls: PollStore;

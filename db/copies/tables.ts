@@ -346,6 +346,21 @@ export const TABLES: readonly Table[] = [
     4,
   ),
   table(
+    "attendance_counts",
+    "world_id room_id at",
+    { world_id: text, room_id: idOf("rooms"), at: number, people: number },
+    4,
+  ),
+  table(
+    "attendance_visits",
+    "world_id room_id user_id session_id",
+    {
+      ...{ world_id: text, room_id: idOf("rooms"), user_id: text },
+      ...{ session_id: text, first: number, last: number, duration: number },
+    },
+    4,
+  ),
+  table(
     "webhooks",
     "world_id number; id",
     {

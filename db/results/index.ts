@@ -1,3 +1,4 @@
+import { activity, attendance } from "./attendance.js";
 import { chat } from "./chat.js";
 import { people } from "./people.js";
 import { polls } from "./polls.js";
@@ -11,6 +12,8 @@ export const kinds = {
   chat,
   questions,
   polls,
+  attendance,
+  activity,
 } as const;
 
 export type ResultsKind = keyof typeof kinds;

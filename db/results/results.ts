@@ -8,6 +8,14 @@ export interface NamedRoom {
   name: string;
 }
 
+/** Which records of times are asked for. */
+export interface Times {
+  /** Only from this time on, in milliseconds since 1970. */
+  after?: number | undefined;
+  /** One record for so many minutes, with their largest number. */
+  every?: number | undefined;
+}
+
 /** One kind of what is left of an event. */
 export interface Results<T = object> {
   /** The names of the columns of a table. */
@@ -18,11 +26,14 @@ export interface Results<T = object> {
   readonly inRooms?: readonly PermissionKey[];
   /** The keys on the world. */
   readonly inWorld?: readonly PermissionKey[];
+  /** Whether the records have times that can be selected. */
+  readonly hasTimes?: boolean;
   /** The records of a room, or of all, in their order. */
   readonly records: (
     store: Store,
     world: string,
     room: NamedRoom,
+    times?: Times,
   ) => AsyncIterable<T>;
 }
 

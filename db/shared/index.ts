@@ -1,4 +1,5 @@
 import { announcements } from "./announcements.js";
+import { attendance } from "./attendance.js";
 import { audit } from "./audit.js";
 import { files } from "./files.js";
 import { polls } from "./polls.js";
@@ -10,6 +11,7 @@ import { webhooks } from "./webhooks.js";
 /** The domains that both engines bind, by their names in the store. */
 export const domains = {
   announcements,
+  attendance,
   audit,
   files,
   polls,

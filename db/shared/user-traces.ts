@@ -62,6 +62,11 @@ export const USER_TRACES: readonly Trace[] = [
       WHERE world_id = $1 AND user_id = $2`,
   },
   {
+    table: "attendance_visits",
+    statement:
+      "DELETE FROM attendance_visits WHERE world_id = $1 AND user_id = $2",
+  },
+  {
     table: "program_links",
     statement: "DELETE FROM program_links WHERE world_id = $1 AND user_id = $2",
   },

@@ -36,6 +36,14 @@ export interface CrowdListener extends PresenceListener {
   isWatched(world: string, room: string): boolean;
 }
 
+/** A listener to the rooms of the users of this process. */
+export interface RoomListener {
+  /** A user entered a room, perhaps with one more connection. */
+  entered(world: string, room: string, user: string): void;
+  /** The last connection that a user has in this process left the room. */
+  left(world: string, room: string, user: string): void;
+}
+
 /**
  * The connected users and their rooms, in the worlds that this process follows. It is kept in
  * memory, and ends with its process.
@@ -53,6 +61,7 @@ export class Presence extends Whereabouts {
   readonly #clock: Clock;
   readonly #replica: Replica;
   readonly #listener: CrowdListener;
+  readonly #rooms: RoomListener | undefined;
   readonly #counts: Headcount;
   readonly #watches: Watches;
   /** The messages to processes with connections of the same user, by connection and world. */
@@ -61,7 +70,12 @@ export class Presence extends Whereabouts {
   readonly #absent: Topic<Absent>;
   #closed = false;
 
-  constructor(clock: Clock, replica: Replica, listener: CrowdListener) {
+  constructor(
+    clock: Clock,
+    replica: Replica,
+    listener: CrowdListener,
+    rooms?: RoomListener,
+  ) {
     super({
       opened: (...step) => listener.opened(...step),
       entered: (world, room, ...step) => {
@@ -75,6 +89,7 @@ export class Presence extends Whereabouts {
     this.#clock = clock;
     this.#replica = replica;
     this.#listener = listener;
+    this.#rooms = rooms;
     this.#counts = new Headcount(replica, {
       delay: REPORT_DELAY,
       onChange: (...change) => this.#counted(...change),
@@ -161,11 +176,15 @@ export class Presence extends Whereabouts {
     const user = before ?? this.ownerOf(connection)?.user;
     if (user === undefined) return;
     if (COUNTED.has(step.do)) this.#count(world, user);
-    if (step.do === "enter") this.#watches.entered(world, step.room, user);
+    if (step.do === "enter") {
+      this.#watches.entered(world, step.room, user);
+      this.#rooms?.entered(world, step.room, user);
+    }
     for (const room of rooms) {
       if (this.isInRoom(connection, room)) continue;
       if (this.#isHere(world, room, user)) continue;
       this.#watches.left(world, room, user);
+      this.#rooms?.left(world, room, user);
     }
     const delay = step.do === "attend" ? 0 : REPORT_DELAY;
     for (const id of changed) this.#share(world, id, delay);

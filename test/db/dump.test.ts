@@ -103,6 +103,8 @@ async function fill(store: Store) {
   if ("faults" in made) throw new Error("The session was refused.");
   await store.program.favor("demo", ada, made.session.value.id, true);
   await store.programLinks.link("demo", ada, false);
+  await store.attendance.sample("demo", 0, [{ room, people: 2 }]);
+  await store.attendance.note("demo", [{ user: ada, room, from: 1, to: 2 }]);
   const hook = { url: "https://a.example.org/", types: ["*"] };
   const by: Author = { kind: "api", token: "0".repeat(32), uid: "shop" };
   await store.webhooks.create(

@@ -636,6 +636,45 @@ const operations: Record<string, () => Operation> = {
       },
     };
   },
+  "attendance.sample": () => {
+    const [w, r, people] = [world(), room(), whole(9)];
+    const at = whole(20) * 60_000;
+    return {
+      run: (s, i) => s.attendance.sample(w, at, [{ room: r[i], people }]),
+    };
+  },
+  "attendance.note": () => {
+    const [w, r, who, from, time] = [
+      ...[world(), room(), user(), whole(99_999)],
+      whole(99_999),
+    ] as const;
+    return {
+      run: (s, i) =>
+        s.attendance.note(w, [
+          { user: who[i], room: r[i], from, to: from + time },
+        ]),
+    };
+  },
+  "attendance.counts": () => {
+    const [w, r] = [world(), room()];
+    const asked = { from: whole(9) * 60_000, limit: 1 + whole(9) };
+    const span = 60_000 * (1 + whole(4));
+    return { run: (s, i) => s.attendance.counts(w, r[i], { ...asked, span }) };
+  },
+  "attendance.visits": () => {
+    const [w, r, who, limit] = [world(), room(), user(), 1 + whole(9)];
+    const isFirst = chance(0.5);
+    return {
+      run: (s, i) => {
+        const after = isFirst ? undefined : { user: who[i], session: "" };
+        return s.attendance.visits(w, r[i], after, limit);
+      },
+    };
+  },
+  "attendance.prune": () => {
+    const before = { counts: whole(9) * 60_000, visits: whole(9999) };
+    return { run: (s) => s.attendance.prune(world(), before) };
+  },
   "audit.record": () => {
     const [w, uid] = [world(), text()];
     const by = pick<Author>([

@@ -319,6 +319,15 @@ function rowsOf({ rooms, users, events, files }: Size): Record<string, Make> {
       })),
     program_links: () =>
       times(few, (i) => ({ world_id, user_id: userId(i), token: `t${i}` })),
+    attendance_counts: () =>
+      times(few, (i) => ({
+        ...{ world_id, room_id: roomId(1), at: EPOCH + i, people: i },
+      })),
+    attendance_visits: () =>
+      times(few, (i) => ({
+        ...{ world_id, room_id: roomId(1), user_id: userId(i) },
+        ...{ session_id: "", first: EPOCH, last: EPOCH + i, duration: i },
+      })),
     webhooks: () =>
       times(1, (number) => ({
         ...{ number, id: named("hook", 1), world_id, types: '["*"]' },

@@ -91,6 +91,40 @@ void t.test("the log of a world is kept for some days", async (t) => {
   t.equal((await store.log.since("demo", head!.seq, 1)).entries.length, 1);
 });
 
+void t.test(
+  "a world keeps no attendance that it does not ask for",
+  async (t) => {
+    const { store } = await chatted(t);
+    const now = Date.now();
+    const { value: room } = await store.rooms.create("demo", { name: "c" });
+    const [user] = (await store.users.list("demo", { page: 1, pageSize: 1 }))
+      .users;
+    const { attendance } = store;
+    const keep = (attendance: string) =>
+      store.worlds.configure("demo", { config: { attendance } });
+    const kept = async (attendanceDays: number) => {
+      await applyRetention(store, now, { attendanceDays });
+      const all = { from: 0, span: 60_000, limit: 9 };
+      return [
+        (await attendance.counts("demo", room.id, all)).length,
+        (await attendance.visits("demo", room.id, undefined, 9)).length,
+      ];
+    };
+    const at = now - 3 * DAY;
+    await attendance.sample("demo", at, [{ room: room.id, people: 1 }]);
+    const stay = { user: user!.id, room: room.id, from: at, to: at + 1 };
+    await attendance.note("demo", [stay]);
+    await keep("people");
+    t.strictSame(await kept(4), [1, 1]);
+    await keep("numbers");
+    t.strictSame(await kept(4), [1, 0]);
+    t.strictSame(await kept(2), [0, 0]);
+    await attendance.sample("demo", at, [{ room: room.id, people: 1 }]);
+    await keep("off");
+    t.strictSame(await kept(4), [0, 0]);
+  },
+);
+
 void t.test("a world that fails keeps no other from its turn", async (t) => {
   const { store, keep, count } = await chatted(t);
   await keep({ retention_days: 1 });

@@ -2,6 +2,9 @@ import t from "tap";
 import { keyOf, rules, serve, tokenOf, worldOf } from "../helper.js";
 import { sheetOf } from "../sheet.js";
 
+const NINE = "2027-03-01T09:00:00.000Z";
+const nine = Date.parse(NINE);
+
 // What is left of an event, as JSON, CSV and XLSX.
 
 void t.test("results", async (t) => {
@@ -15,6 +18,7 @@ void t.test("results", async (t) => {
     }),
   ]);
   const { store } = server;
+  await store.worlds.configure("demo", { config: { attendance: "people" } });
   const modules = ["chat.native", "question", "poll"].map((type) => ({ type }));
   const make = async (name: string, permission_config = {}) =>
     (
@@ -29,6 +33,10 @@ void t.test("results", async (t) => {
   const visitor = { tokenId: "ada", traits: new Set(["attendee"]), profile };
   const { id: user } = await store.users.enter("demo", visitor);
   for (const channel of [room, hidden]) {
+    await store.attendance.sample("demo", nine, [{ room: channel, people: 4 }]);
+    await store.attendance.note("demo", [
+      { user, room: channel, from: nine, to: nine + 60_000 },
+    ]);
     const content = { type: "text", body: '@x\n"quoted"; =cmd' };
     await store.chat.send("demo", channel, {
       ...{ sender: user, content },
@@ -61,6 +69,10 @@ void t.test("results", async (t) => {
     chat: [{ room: "=Stage", sender: user, text: '@x\n"quoted"; =cmd' }],
     questions: [{ room: "=Stage", content: "-1?", score: 0 }],
     polls: [{ content: "+", options: [{ content: "@A", votes: 0 }] }],
+    attendance: [
+      { user_id: user, display_name: "=1+1", room: "=Stage", seconds: 60 },
+    ],
+    activity: [{ room_id: room, room: "=Stage", at: NINE, people: 4 }],
   };
   for (const [kind, records] of Object.entries(expected)) {
     const json = await get(`${kind}/`);
@@ -107,10 +119,24 @@ void t.test("results", async (t) => {
     ["chat/?room=x", 403],
     ["other/", 403],
     ["chat/?format=pdf", 400],
+    ["chat/?every=5", 400],
+    ["activity/?every=0", 400],
+    ["activity/?after=monday", 400],
     [`people/?room=${room}`, 400],
   ] as const) {
     t.equal((await get(path)).status, status, path);
   }
+  const after = await get("activity/?after=2027-03-01T09:01:00Z&every=5");
+  t.same(after.body, { results: [] });
+  for (const [mode, counts] of [
+    ["numbers", 1],
+    ["off", 0],
+  ] as const) {
+    await store.worlds.configure("demo", { config: { attendance: mode } });
+    t.same((await get("attendance/")).body, { results: [] }, mode);
+    t.match((await get("activity/")).body, { results: { length: counts } });
+  }
+  t.equal((await get("attendance/", ["api", "admin"])).status, 403);
   t.equal(
     (await get("people/", ["api", "admin"])).status,
     403,

@@ -1,3 +1,4 @@
+import attendance from "../../shared/migrations/attendance.js";
 import program from "../../shared/migrations/program.js";
 import programLinks from "../../shared/migrations/program-links.js";
 import type { Migration } from "./migration.js";
@@ -19,4 +20,5 @@ export const migrations: readonly Migration[] = [
   { tables: forPostgres(program) },
   { tables: forPostgres(programLinks) },
   { tables: forPostgres(webhooksAndAudit) },
+  { tables: forPostgres(attendance) },
 ];

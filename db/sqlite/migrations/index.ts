@@ -1,3 +1,4 @@
+import attendance from "../../shared/migrations/attendance.js";
 import program from "../../shared/migrations/program.js";
 import programLinks from "../../shared/migrations/program-links.js";
 import worldsAndRooms from "./0001-worlds-and-rooms.js";
@@ -35,4 +36,5 @@ export const migrations: readonly string[] = [
   forSqlite(program),
   forSqlite(programLinks),
   forSqlite(webhooksAndAudit),
+  forSqlite(attendance),
 ];

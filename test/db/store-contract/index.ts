@@ -1,6 +1,7 @@
 import type { Test } from "tap";
 import { absentContract } from "./absent.js";
 import { announcementContract } from "./announcements.js";
+import { attendanceContract } from "./attendance.js";
 import { chatCopyContract } from "./chat-copies.js";
 import { chatDirectContract } from "./chat-direct.js";
 import { chatErasingContract } from "./chat-erasing.js";
@@ -65,6 +66,7 @@ const parts = [
   userSearchContract,
   announcementContract,
   webhookContract,
+  attendanceContract,
   chatEventContract,
   chatMemberContract,
   chatSenderContract,

@@ -1,3 +1,4 @@
+import type { AttendanceStore } from "../../../db/contract/attendance.js";
 import type { Entry, LogStore, OnAppended } from "../../../db/log/entries.js";
 import type { Position } from "../../../db/log/log.js";
 import { type Store, StoreError } from "../../../db/contract/store.js";
@@ -46,6 +47,12 @@ const logStore: Sync<Omit<LogStore, "prune">> = {
   },
 };
 
+/** No push follows from attendance, so a simulation keeps none. */
+const attendanceStore: Sync<Pick<AttendanceStore, "sample" | "note">> = {
+  sample: () => undefined,
+  note: () => undefined,
+};
+
 const parts = {
   worlds: worldStore,
   rooms: roomStore,
@@ -55,6 +62,7 @@ const parts = {
   questions: questionStore,
   polls: pollStore,
   program: programStore,
+  attendance: attendanceStore,
   log: logStore,
 };
 

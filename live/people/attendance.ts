@@ -1,0 +1,230 @@
+import type { FastifyBaseLogger } from "fastify";
+import type { AttendanceStore, Stay } from "../../db/contract/attendance.js";
+import type { WorldStore } from "../../db/contract/store.js";
+import type { Clock } from "../../db/log/clock.js";
+import { attendanceIn } from "../../schemas/plain/attendance.js";
+import type { Hub } from "./hub.js";
+import type { Presence, RoomListener } from "./presence.js";
+
+const MINUTE = 60_000;
+
+/** How soon an arrival or a departure is noted, in milliseconds. */
+const SOON = 1000;
+
+/** How many numbers, and how many stays, one write notes. Other writes wait for it. */
+const COUNTS = 200;
+const STAYS = 50;
+
+/** How many ended stays of a world wait for a store that fails. More are lost. */
+const MAX_ENDED = 50_000;
+
+interface AttendancePorts {
+  readonly clock: Clock;
+  readonly log: FastifyBaseLogger;
+  readonly hub: Pick<Hub, "worlds">;
+  readonly store: {
+    readonly worlds: Pick<WorldStore, "get">;
+    readonly attendance: Pick<AttendanceStore, "sample" | "note">;
+  };
+  /** How many people are in the rooms of a world, in all processes. */
+  readonly numbersIn: (world: string) => ReturnType<Presence["in"]>;
+}
+
+/** A user in a room, with connections of this process. */
+interface Present {
+  readonly user: string;
+  readonly room: string;
+  /** Up to when it is noted, in milliseconds since 1970. */
+  since: number;
+}
+
+/** The people of one world in this process. */
+class Places {
+  readonly present = new Map<string, Present>();
+  /** Those who came a moment ago. */
+  readonly arrived = new Set<Present>();
+  ended: Stay[] = [];
+  isDue = false;
+  /** The last write. They run one after another. */
+  noting = Promise.resolve();
+}
+
+/**
+ * Keeps how many people are in rooms, once a minute, and who was where, if the world keeps it.
+ *
+ * Each process notes the numbers of all processes, as presence has them; the store keeps the largest for a
+ * minute. So no process has to lead, and the end of one loses nothing. Stays are noted by the process of their
+ * connections: when they begin and end, and once a minute. So a process that is killed loses a minute at most.
+ */
+export class Attendance implements RoomListener {
+  readonly #ports: AttendancePorts;
+  readonly #worlds = new Map<string, Places>();
+  readonly #timers = new Set<() => void>();
+  #closed = false;
+
+  constructor(ports: AttendancePorts) {
+    this.#ports = ports;
+    this.#nextMinute();
+  }
+
+  entered(world: string, room: string, user: string): void {
+    let places = this.#worlds.get(world);
+    if (!places) this.#worlds.set(world, (places = new Places()));
+    const key = keyOf(room, user);
+    if (places.present.has(key)) return;
+    const present = { user, room, since: this.#ports.clock.date() };
+    places.present.set(key, present);
+    places.arrived.add(present);
+    this.#soon(world, places);
+  }
+
+  left(world: string, room: string, user: string): void {
+    const places = this.#worlds.get(world);
+    const present = places?.present.get(keyOf(room, user));
+    if (!places || !present) return;
+    places.present.delete(keyOf(room, user));
+    places.arrived.delete(present);
+    if (places.ended.length < MAX_ENDED) {
+      places.ended.push(this.#stayOf(present));
+    }
+    this.#soon(world, places);
+  }
+
+  /** Stops all timers. */
+  stop(): void {
+    this.#closed = true;
+    for (const cancel of this.#timers) cancel();
+    this.#timers.clear();
+  }
+
+  /** Notes what is only in memory. */
+  async close(): Promise<void> {
+    this.stop();
+    for (const [world, places] of this.#worlds) {
+      await this.#note(world, places, places.present.values());
+    }
+  }
+
+  #stayOf({ user, room, since }: Present): Stay {
+    // The system may set its clock back.
+    const to = Math.max(since, this.#ports.clock.date());
+    return { user, room, from: since, to };
+  }
+
+  /** @param call its promise never rejects. */
+  #after(delay: number, call: () => unknown): void {
+    if (this.#closed) return;
+    const cancel = this.#ports.clock.after(delay, () => {
+      this.#timers.delete(cancel);
+      call();
+    });
+    this.#timers.add(cancel);
+  }
+
+  #soon(world: string, places: Places): void {
+    if (places.isDue) return;
+    places.isDue = true;
+    this.#after(SOON, () => this.#note(world, places, places.arrived));
+  }
+
+  #nextMinute(): void {
+    const delay = MINUTE - (this.#ports.clock.date() % MINUTE);
+    this.#after(delay, async () => {
+      this.#nextMinute();
+      const now = this.#ports.clock.date();
+      const notes = [...this.#worlds].map(([world, places]) =>
+        this.#note(world, places, places.present.values()),
+      );
+      await this.#sampleAll(Math.round(now / MINUTE) * MINUTE);
+      await Promise.all(notes);
+    });
+  }
+
+  async #sampleAll(minute: number): Promise<void> {
+    for (const world of this.#ports.hub.worlds()) {
+      const counts = this.#ports
+        .numbersIn(world)
+        .rooms.map(({ id, viewers }) => ({ room: id, people: viewers }));
+      try {
+        await this.#sample(world, minute, counts);
+      } catch (error) {
+        this.#failed(world, error);
+      }
+    }
+  }
+
+  async #sample(
+    world: string,
+    minute: number,
+    counts: { room: string; people: number }[],
+  ): Promise<void> {
+    if (counts.length === 0 || (await this.#modeOf(world)) === "off") return;
+    const { attendance } = this.#ports.store;
+    for (let at = 0; at < counts.length; at += COUNTS) {
+      await attendance.sample(world, minute, counts.slice(at, at + COUNTS));
+    }
+  }
+
+  /** Notes stays that have ended, and some that go on. It never rejects. */
+  #note(
+    world: string,
+    places: Places,
+    going: Iterable<Present>,
+  ): Promise<void> {
+    places.isDue = false;
+    places.noting = places.noting.then(async () => {
+      try {
+        await this.#write(world, places, [...going]);
+      } catch (error) {
+        this.#failed(world, error);
+      }
+      const { present, ended } = places;
+      if (present.size === 0 && ended.length === 0 && !places.isDue) {
+        this.#worlds.delete(world);
+      }
+    });
+    return places.noting;
+  }
+
+  async #write(
+    world: string,
+    places: Places,
+    going: readonly Present[],
+  ): Promise<void> {
+    const mode = await this.#modeOf(world);
+    if (mode !== "people") {
+      // What is not kept now is not noted later, either.
+      const now = this.#ports.clock.date();
+      for (const present of places.present.values()) present.since = now;
+      places.arrived.clear();
+      places.ended = [];
+      return;
+    }
+    const { attendance } = this.#ports.store;
+    while (places.ended.length > 0) {
+      const slice = places.ended.slice(0, STAYS);
+      await attendance.note(world, slice);
+      places.ended.splice(0, slice.length);
+    }
+    for (let at = 0; at < going.length; at += STAYS) {
+      const slice = going.slice(at, at + STAYS);
+      const stays = slice.map((present) => this.#stayOf(present));
+      await attendance.note(world, stays);
+      slice.forEach((present, i) => {
+        present.since = stays[i]!.to;
+        places.arrived.delete(present);
+      });
+    }
+  }
+
+  async #modeOf(world: string) {
+    const found = await this.#ports.store.worlds.get(world);
+    return found ? attendanceIn(found.value.config) : "off";
+  }
+
+  #failed(world: string, err: unknown): void {
+    this.#ports.log.warn({ err, world }, "cannot keep attendance");
+  }
+}
+
+const keyOf = (room: string, user: string) => `${room} ${user}`;
