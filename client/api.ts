@@ -815,6 +815,7 @@ export interface components {
         };
         /** @enum {string} */
         attendance?: "numbers" | "people" | "off";
+        roles?: components["schemas"]["Role"][];
       } & {
         [key: string]: unknown;
       };
@@ -857,6 +858,22 @@ export interface components {
       };
       /** @description Its users have their bare uid as id, as with the world's keys. By default it follows the issuer and #. */
       trusted?: boolean;
+    };
+    /**
+     * @description A trait with a name, for the console.
+     * @example {
+     *       "trait": "speaker",
+     *       "title": "Speaker"
+     *     }
+     */
+    Role: {
+      /**
+       * @description What rules ask for; null for guests, who need no trait.
+       * @example admin
+       */
+      trait: string | null;
+      title: string;
+      description?: string;
     };
     /** @description A provider of OpenID Connect by which people sign in. */
     SignInProvider: {

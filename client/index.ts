@@ -184,6 +184,17 @@ export class Foyer {
     return ((await answer.json()) as Schemas["Upload"]).url;
   }
 
+  /**
+   * Calls a path of the world that has no method of its own, such as
+   * `request("GET", "/audit/?type=room.*")`.
+   * @param path below the world, with its query.
+   * @param body is sent as JSON.
+   * @returns the answer, whose body is still to be read.
+   */
+  request(method: string, path: string, body?: object): Promise<Response> {
+    return this.#send(method, path, body);
+  }
+
   async #page<T>(path: string, query: object): Promise<T> {
     const params = new URLSearchParams();
     for (const [name, value] of Object.entries(query)) {

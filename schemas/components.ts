@@ -26,7 +26,7 @@ import {
   SpeakerList,
   WrittenSession,
 } from "./program.js";
-import { PermissionConfig, Rule } from "./rules.js";
+import { PermissionConfig, Rule, Role } from "./rules.js";
 import { ResultsList } from "./results.js";
 import { ListedWorld, NewWorld, WorldDraft, WorldList } from "./servers.js";
 import { SetupDraft, SetUp } from "./setup.js";
@@ -54,6 +54,7 @@ export const components: readonly TSchema[] = [
   WorldChanges,
   WorldKey,
   TokenIssuer,
+  Role,
   SignInProvider,
   Room,
   RoomDraft,

@@ -1,6 +1,6 @@
 import { Type, type Static } from "@sinclair/typebox";
 import { Expected, trait } from "./plain/texts.js";
-import { List, ref, Text } from "./values.js";
+import { List, ref, Text, TextOrNull } from "./values.js";
 
 export const Trait = Text(trait);
 
@@ -40,3 +40,22 @@ export const PermissionConfig = Type.Record(
   },
 );
 export type PermissionConfig = Static<typeof PermissionConfig>;
+
+/** A role: a trait with a name. The rules know its trait only. */
+export const Role = Type.Object(
+  {
+    trait: TextOrNull({
+      ...trait,
+      description: "What rules ask for; null for guests, who need no trait.",
+    }),
+    title: Text({ minLength: 1, maxLength: 100 }),
+    description: Type.Optional(Text({ maxLength: 1000 })),
+  },
+  {
+    $id: "Role",
+    description: "A trait with a name, for the console.",
+    additionalProperties: false,
+    examples: [{ trait: "speaker", title: "Speaker" }],
+  },
+);
+export type Role = Static<typeof Role>;

@@ -2,8 +2,8 @@ import { Type, type Static } from "@sinclair/typebox";
 import { SignInProvider, TokenIssuer } from "./issuers.js";
 import { attendanceModes } from "./plain/attendance.js";
 import { EventDates } from "./event-dates.js";
-import { PermissionConfig, Rule } from "./rules.js";
 import { Domain, List, OneOf, ref, Text, Title, WorldId } from "./values.js";
+import { PermissionConfig, Role, Rule } from "./rules.js";
 
 /** A key that signs the tokens of a world. */
 export const WorldKey = Type.Object(
@@ -83,6 +83,7 @@ export const WorldChanges = Type.Partial(
         onsite_traits: Type.Optional(ref(Rule)),
         event: Type.Optional(EventDates),
         attendance: Type.Optional(OneOf(...attendanceModes)),
+        roles: Type.Optional(List(ref(Role), 50)),
       },
       {
         additionalProperties: true,

@@ -131,7 +131,7 @@ void t.test("rooms change their order by drag", async (t) => {
   const row = (name: string) =>
     roomsOf(host).getByRole("listitem").filter({ hasText: name });
   // With the rules come marks and a button: nothing moves any more.
-  await host.button("Preview as").waitFor();
+  await host.button("Who would be let in?").waitFor();
   const handle = row("Garden").getByTitle("Drag to move");
   const from = (await handle.boundingBox())!;
   const to = (await row("Main stage").boundingBox())!;
@@ -259,16 +259,22 @@ void t.test(
   async (t) => {
     const { world, host, ids } = await scene(t);
     // It comes with the rules of the world, from which follows who is locked out.
-    await host.button("Preview as").waitFor();
+    await host.button("Who would be let in?").waitFor();
     await toEditor(host, "Garden");
-    await host.button("Add a rule").click();
-    await host.field("Needed traits").fill("speaker");
+    const role = (name: string) =>
+      host.page
+        .getByRole("group", { name: "Open to" })
+        .getByRole("checkbox", { name, exact: true });
+    await host.page.getByRole("radio", { name: "These roles" }).check();
+    for (const name of ["Attendee", "Moderator", "Host"]) {
+      await role(name).uncheck();
+    }
     await host.button("Save").click();
     const sure = host.dialog("Lock yourself out?");
     await sure.getByText("See and enter a room").waitFor();
     await sure.getByRole("button", { name: "Cancel" }).click();
     t.same((await world.api.getRoom(ids.garden)).permission_config, {});
-    await host.field("Needed traits").fill("speaker|admin");
+    await role("Host").check();
     await save(host);
     t.same((await world.api.getRoom(ids.garden)).permission_config, {
       "room.view": [["speaker", "admin"]],
@@ -282,14 +288,11 @@ void t.test("what others would see", async (t) => {
     permission_config: { "room.view": ["speaker"] },
   });
   await toRooms(host);
-  await host.button("Preview as").click();
-  const traits = host.field("Traits");
-  await traits.waitFor();
+  await host.button("Who would be let in?").click();
   const sees = (pattern: RegExp) =>
     host.page.getByRole("status").filter({ hasText: pattern }).waitFor();
   await sees(/They see 3 rooms/);
-  await traits.fill("speaker");
-  await traits.press("Enter");
+  await host.button("Speaker").click();
   await sees(/They see 4 rooms/);
   t.pass();
 });

@@ -1,3 +1,4 @@
+import type { Page } from "playwright-core";
 import { keyOf, tokenOf } from "../helper.js";
 import { say } from "./furnish.js";
 import { eventually, Site, testRules, type Visitor } from "./kit.js";
@@ -64,7 +65,7 @@ void t.test("signing in", async (t) => {
     const links = visitor.consoleNav.getByRole("link");
     await visitor.consoleNav.getByRole("link", { name: "People" }).waitFor();
     const names = (await links.allInnerTexts()).map((name) => name.trim());
-    t.notMatch(names.join(), /World|Keys|Permissions|Announcements|Links/);
+    t.notMatch(names.join(), /Look|Keys|Roles|Announcements|Invite/);
   });
 });
 
@@ -91,8 +92,8 @@ void t.test("the world", async (t) => {
   const world = await site.world(t);
   await world.room("Hallway");
   const host = await world.host();
-  await host.consoleNav.getByRole("link", { name: "World" }).click();
-  await host.page.getByRole("heading", { name: "World", level: 1 }).waitFor();
+  await host.consoleNav.getByRole("link", { name: "Look" }).click();
+  await host.page.getByRole("heading", { name: "Look", level: 1 }).waitFor();
   const title = host.field("Title");
   await eventually(
     "the title is there",
@@ -205,60 +206,248 @@ async function rotate(host: Visitor): Promise<void> {
   await sure.waitFor({ state: "detached" });
 }
 
-void t.test("permissions say who would be let in", async (t) => {
+/** Goes to a page of the console by its menu. */
+async function toPage({ page, consoleNav }: Visitor, name: string) {
+  await consoleNav.getByRole("link", { name }).click();
+  await page.getByRole("heading", { name, level: 1 }).waitFor();
+}
+
+void t.test("roles", async (t) => {
   const world = await site.world(t);
+  const rules = { "chat.send": [["attendee", "their-own"]], "a.b": ["x", "y"] };
+  await world.api.updateWorld({
+    permission_config: { ...testRules, ...rules },
+  });
+  const backstage = await world.room("Backstage", undefined, {
+    permission_config: { "room.view": [["speaker", "admin"]] },
+  });
+  const host = await world.host();
+  const { page } = host;
+  await toPage(host, "Roles");
+  const tick = (role: string, right: string) =>
+    page.getByRole("checkbox", { name: `${role}: ${right}`, exact: true });
+  const WRITE = "Write in the chat";
+  await tick("Attendee", WRITE).waitFor();
+  t.ok(await tick("Attendee", WRITE).isChecked());
+  t.notOk(await tick("Speaker", WRITE).isChecked());
+  t.ok(await tick("Guest", "Read the chat").isChecked(), "by default");
+  const asItIs = page.getByRole("row").filter({ hasText: '["admin","api"]' });
+  await asItIs.filter({ hasText: "world.secrets" }).waitFor();
+  t.equal(await asItIs.getByRole("checkbox").count(), 0);
+  await page.getByText("also “their-own”").waitFor();
+
+  await t.test("say who would be let in", async () => {
+    const preview = page.getByRole("region", { name: "Who would be let in?" });
+    await preview.getByText("They see no rooms.").waitFor();
+    await preview.getByRole("button", { name: "Speaker" }).click();
+    await preview.getByText("They see 1 room.").waitFor();
+    await preview.getByRole("link", { name: "Backstage" }).waitFor();
+  });
+
+  await t.test("change by a tick, and nothing else does", async (t) => {
+    await tick("Speaker", WRITE).check();
+    await tick("Guest", "Vote in polls").uncheck();
+    await host.button("Save").click();
+    await page.getByText("Saved.").first().waitFor();
+    t.same((await world.api.getWorld()).permission_config, {
+      ...testRules,
+      ...rules,
+      "chat.send": [["attendee", "their-own", "speaker"]],
+      "poll.vote": [["attendee", "speaker", "moderator", "admin"]],
+    });
+  });
+
+  await t.test("edit a rule as JSON", async () => {
+    await host.button("Edit as JSON: Make announcements").click();
+    const dialog = host.dialog("Make announcements");
+    await dialog.getByLabel("Rule as JSON").fill("[1]");
+    await dialog.getByRole("button", { name: "Apply" }).click();
+    await dialog.getByRole("alert").waitFor();
+    await dialog.getByLabel("Rule as JSON").fill('[["admin"], "crew"]');
+    await dialog.getByRole("button", { name: "Apply" }).click();
+    await host.button("Save").click();
+    await page.getByText('[["admin"],"crew"]').waitFor();
+    await eventually("it is saved", async () => {
+      const { permission_config } = await world.api.getWorld();
+      return permission_config["world.announce"]?.length === 2;
+    });
+  });
+
+  await t.test("have names of the organizer's own", async (t) => {
+    await page.getByText("Names of the roles").click();
+    await host.button("New role").click();
+    await host.field("Name").fill("Press & Media");
+    await host.button("Add role").click();
+    await host.button("Save").click();
+    await page.getByRole("columnheader", { name: "Press & Media" }).waitFor();
+    await eventually("it is saved", async () => {
+      const { roles } = (await world.api.getWorld()).config as {
+        roles?: { trait: string | null; title: string }[];
+      };
+      const last = roles?.at(-1);
+      return last?.trait === "press-media" && last.title === "Press & Media";
+    });
+    t.match((await world.api.getWorld()).config.JWT_secrets, [{}]);
+  });
+
+  await t.test("open a room to some of them", async (t) => {
+    await page.goto(`${world.console}#/rooms/${backstage}`);
+    const open = page.getByRole("group", { name: "Open to" });
+    t.ok(await open.getByRole("radio", { name: "These roles" }).isChecked());
+    t.ok(await open.getByRole("checkbox", { name: "Speaker" }).isChecked());
+    await open.getByRole("checkbox", { name: "Press & Media" }).check();
+    await host.button("Save").click();
+    await page.getByText("Saved.").first().waitFor();
+    t.same((await world.api.getRoom(backstage)).permission_config, {
+      "room.view": [["speaker", "admin", "press-media"]],
+    });
+  });
+});
+
+void t.test("invitations", async (t) => {
+  const ends_at = new Date(Date.now() + 7200_000).toISOString();
+  const world = await site.world(t, {
+    config: { event: { ends_at } },
+  });
+  await world.room("Hallway");
+  const host = await world.host();
+  const { page } = host;
+  await toPage(host, "Invite");
+  await page.getByRole("img", { name: /QR/ }).waitFor();
+  await page.getByText(world.attend, { exact: true }).waitFor();
+  const way = (name: RegExp) => page.getByRole("radio", { name }).check();
+  const choose = (label: string, option: string) =>
+    page.getByLabel(label, { exact: true }).selectOption({ label: option });
+  const expiryOf = (link: string) => {
+    const [, payload = ""] = link.split("#token=")[1]!.split(".");
+    const claims = Buffer.from(payload, "base64url").toString();
+    return (JSON.parse(claims) as { exp: number }).exp * 1000;
+  };
+
+  await t.test("for one person, until the event ends", async (t) => {
+    await way(/^One person/);
+    await host.field("Name").fill("Greta Guest");
+    await choose("Role", "Moderator");
+    await host.button("Create link").click();
+    const link = await host.field("Link").inputValue();
+    await page.getByRole("img", { name: /QR/ }).waitFor();
+    t.ok(Math.abs(expiryOf(link) - Date.parse(ends_at)) < 60_000);
+    await host.button("Copy").first().click();
+    await eventually(
+      "it is copied",
+      async () =>
+        (await page.evaluate(() => navigator.clipboard.readText())) === link,
+    );
+    const greta = await world.during(t).visitor();
+    await greta.page.goto(link);
+    await greta.rooms.waitFor();
+    await greta.enter("Hallway");
+    await greta.say("Hello from the link.");
+    await greta.log.getByRole("article", { name: /Greta Guest/ }).waitFor();
+    const audit = await world.api.request("GET", "/audit/?type=token.created");
+    t.match(await audit.json(), { count: 1 });
+  });
+
+  await t.test("for a host, who may use the whole console", async (t) => {
+    await way(/^One person/);
+    await host.field("Name").fill("Hedy");
+    await choose("Role", "Host");
+    await choose("Valid", "1 day");
+    await host.button("Create link").click();
+    await host.heading("Hedy").waitFor();
+    const other = await world.during(t).visitor();
+    await other.page.goto(await host.field("Link").inputValue());
+    await other.consoleNav.getByRole("link", { name: "Keys" }).waitFor();
+  });
+
+  await t.test("for a list, out of a file and into one", async (t) => {
+    await way(/^A list/);
+    await page.setInputFiles("input[type=file]", {
+      name: "people.csv",
+      mimeType: "text/csv",
+      buffer: Buffer.from(
+        'Name,Email\n"=cmd()",c@x.org\n"Noether, Emmy",e@x.org\n',
+      ),
+    });
+    await choose("Role", "Speaker");
+    await host.button("Create links").click();
+    const [download] = await Promise.all([
+      page.waitForEvent("download"),
+      host.button("Save as CSV").click(),
+    ]);
+    const chunks: Buffer[] = [];
+    for await (const chunk of await download.createReadStream()) {
+      chunks.push(chunk as Buffer);
+    }
+    const lines = Buffer.concat(chunks).toString().trim().split("\r\n");
+    t.equal(lines.length, 3);
+    t.match(lines[1], /^'=cmd\(\),c@x\.org,http.*#token=/);
+    t.match(lines[2], /^"Noether, Emmy",e@x\.org,http/);
+
+    await host.field("People").fill("x\n".repeat(1001));
+    await host.button("Create links").click();
+    await page.getByText("At most 1000 fit").waitFor();
+  });
+});
+
+void t.test("the event as others see it", async (t) => {
+  const world = await site.world(t);
+  await world.room("Hallway");
   await world.room("Backstage", undefined, {
     permission_config: { "room.view": [["speaker", "admin"]] },
   });
   const host = await world.host();
-  await host.consoleNav.getByRole("link", { name: "Permissions" }).click();
-  await host.page
-    .getByRole("heading", { name: "Permissions", level: 1 })
+  const see = async (role: string) => {
+    await host.button("View as").click();
+    const [tab] = await Promise.all([
+      host.context.waitForEvent("page"),
+      host.page.getByRole("menuitem", { name: role, exact: true }).click(),
+    ]);
+    await tab.getByRole("complementary", { name: "Preview" }).waitFor();
+    await tab.getByText(`You see the event as: ${role}.`).waitFor();
+    await tab.getByText("The preview ends in 15 minutes.").waitFor();
+    t.notMatch(tab.url(), /eyJ/);
+    return tab;
+  };
+  const backstage = (page: Page) =>
+    page
+      .getByRole("navigation", { name: "Rooms" })
+      .getByRole("link", { name: /^Backstage/ });
+  const speaker = await see("Speaker");
+  await backstage(speaker).waitFor();
+  t.same(await axe(speaker), []);
+  const guest = await see("Guest");
+  await guest
+    .getByRole("link", { name: /^Hallway/ })
+    .first()
     .waitFor();
-  const main = host.page.getByRole("main");
-  const key = main.getByRole("listitem").filter({ hasText: "chat.moderate" });
-  await key.first().getByText("No", { exact: true }).waitFor();
-  await host.button("Add moderator").click();
-  await key.first().getByText("Yes", { exact: true }).waitFor();
-  await host.button("1 room has a rule of its own").click();
-  await main.locator("li li").filter({ hasText: "Backstage" }).waitFor();
-  t.match(await main.innerText(), /speaker/);
-  t.same((await world.api.getWorld()).permission_config, testRules);
+  t.equal(await backstage(guest).count(), 0);
+  await speaker.reload();
+  await backstage(speaker).waitFor();
+
+  const own = await host.context.newPage();
+  await own.goto(world.attend);
+  await own.getByRole("textbox", { name: "Your name" }).waitFor();
+  await guest.getByRole("button", { name: "End preview" }).click();
+  await eventually(
+    "the tab is closed, or shows the event itself",
+    () => guest.isClosed() || !guest.url().includes("preview"),
+  );
 });
 
-void t.test("links open the event for others", async (t) => {
-  const world = await site.world(t);
-  await world.room("Hallway");
+void t.test("the events that a browser has links for", async (t) => {
+  const world = await site.world(t, { title: "First event" });
+  const other = await site.world(t, { title: "Second event" });
   const host = await world.host();
-  await host.consoleNav.getByRole("link", { name: "Links" }).click();
-  await host.page.getByRole("heading", { name: "Links", level: 1 }).waitFor();
-  await host.field("Name").fill("Greta Guest");
-  await host.field("Traits").fill("moderator");
-  await host.button("Create link").click();
-  const text = /https?:\/\/\S+#token=[\w.-]+/;
-  const main = host.page.getByRole("main");
-  await eventually("the link is there", async () => {
-    const values = await main
-      .locator("input, textarea, output, code, a")
-      .evaluateAll((all) =>
-        all.map((it) => (it as HTMLInputElement).value ?? it.textContent),
-      );
-    return values.some((value) => text.test(value));
-  });
-  await main.getByRole("img", { name: /QR/ }).waitFor();
-  await host.button("Copy").first().click();
-  let copied = "";
-  await eventually("the link is copied", async () => {
-    copied = await host.page.evaluate(() => navigator.clipboard.readText());
-    return text.test(copied);
-  });
-
-  const greta = await world.visitor();
-  await greta.page.goto(copied);
-  await greta.rooms.waitFor();
-  await greta.enter("Hallway");
-  await greta.say("Hello from the link.");
-  await greta.log.getByRole("article", { name: /Greta Guest/ }).waitFor();
+  t.equal(await host.button("Switch event").count(), 0);
+  const bearer = { uid: "h", name: "H", traits: ["admin", "api"] };
+  await host.page.goto(`${other.console}#token=${other.token(bearer)}`);
+  await host.button("Switch event").click();
+  await host.page.getByRole("menuitem", { name: "First event" }).click();
+  await host.page.waitForURL(/\/w\/\w+\/console/);
+  await host.page.getByText("First event").first().waitFor();
+  await host.button("Switch event").click();
+  await host.page.getByRole("menuitem", { name: "Second event" }).waitFor();
 });
 
 for (const size of ["desktop", "phone"] as const) {

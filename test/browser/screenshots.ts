@@ -29,7 +29,7 @@ const wanted: Record<string, readonly string[]> = {
   moderator: ["question-queue", "managed-polls"],
   stranger: ["sign-in"],
   console: [
-    ...["world", "keys", "permissions", "rooms", "room", "people"],
+    ...["world", "keys", "roles", "rooms", "room", "people"],
     ...["activity", "announcements", "created-link"],
   ],
 };

@@ -129,7 +129,9 @@ void t.test("a stream is tried beside its address", async (t) => {
   await verdict("This is a YouTube video.").waitFor();
   await host.button("Use the YouTube module").click();
   await host.heading("YouTube video").waitFor();
-  const preview = host.page.getByRole("region", { name: "Preview as" });
+  const preview = host.page.getByRole("region", {
+    name: "Who would be let in?",
+  });
   await preview.getByRole("listitem").first().waitFor();
   t.equal(await preview.getByText("Vote").count(), 0, "there are no polls");
   for (const colorScheme of ["light", "dark"] as const) {

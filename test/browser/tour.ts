@@ -271,13 +271,14 @@ export const tours: readonly Tour[] = [
     name: "console",
     begin: (world, options) => world.host(host, options),
     stops: ({ stage }) => [
-      page("world", "World", (it) => it.field("Title").waitFor()),
+      page("world", "Look", (it) => it.field("Title").waitFor()),
       page("keys", "Keys", (it) =>
         main(it).getByRole("button").first().waitFor(),
       ),
-      page("permissions", "Permissions", (it) =>
+      page("roles", "Roles", (it) =>
         main(it).getByText("chat.moderate").first().waitFor(),
       ),
+      page("json", "JSON", (it) => it.field("Rules as JSON").waitFor()),
       page("rooms", "Rooms", (it) =>
         main(it).getByText(roomNames.partners).first().waitFor(),
       ),
@@ -329,10 +330,13 @@ export const tours: readonly Tour[] = [
         },
         leave: escape,
       },
-      page("links", "Links", (it) => it.button("Create link").waitFor()),
+      page("invite", "Invite", (it) =>
+        it.page.getByRole("img", { name: /QR/ }).waitFor(),
+      ),
       {
         name: "created-link",
         async go(it) {
+          await it.page.getByRole("radio", { name: /^One person/ }).check();
           await it.button("Create link").click();
           await it.button("Copy").first().waitFor();
         },

@@ -187,11 +187,12 @@ void t.test("the console", async (t) => {
   const visitor = await world.during(t).host();
   const { page } = visitor;
   for (const title of [
-    ...["World", "Keys", "Permissions", "Rooms", "People", "Activity"],
-    ...["Announcements", "Links"],
+    ...["Look", "Keys", "Roles", "Rooms", "People", "Activity"],
+    ...["Announcements", "Invite", "JSON"],
   ]) {
     await t.test(title, async (t) => {
-      await page.goto(`${world.console}#/${title.toLowerCase()}`);
+      const word = title === "Look" ? "world" : title.toLowerCase();
+      await page.goto(`${world.console}#/${word}`);
       await page.getByRole("heading", { name: title, level: 1 }).waitFor();
       await settled(visitor);
       t.same(await look(visitor), []);

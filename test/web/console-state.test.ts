@@ -19,12 +19,10 @@ import {
   rulesFrom,
   traitsIn,
   traitsOf,
-  withEntry,
 } from "../../web/state/rules.js";
 import { worldFaults } from "../../web/state/world-form.js";
 import {
-  listedRules,
-  roomRules,
+  ROLES,
   worldRules,
   worldSettings,
 } from "../../web/state/world-source.js";
@@ -109,29 +107,17 @@ void t.test("a draft of rules", async (t) => {
   await draft.load();
   draft.set("room.view", [["attendee", "speaker"]]);
   draft.set("room.create", undefined);
+  const roles = [{ trait: "vip", title: "VIP" }];
+  draft.set(ROLES, roles);
   t.ok(await draft.save());
+  t.same((await foyer.getWorld()).config["roles"], roles);
+  draft.set(ROLES, [{ trait: "a b", title: "" }]);
+  t.notOk(await draft.save());
+  t.match(faultsIn(draft.now.faults, "config"), /spaces/);
   const { permission_config } = await foyer.getWorld();
   t.same(permission_config["room.view"], [["attendee", "speaker"]]);
   t.notOk("room.create" in permission_config);
-});
-
-void t.test("a draft of the rules of a room", async (t) => {
-  const { foyer } = await connect(t);
-  const { id } = await foyer.createRoom({ name: "Hall" });
-  const [listed] = (await foyer.listRooms()).results;
-  const draft = new Draft(roomRules(foyer, id), listedRules(listed!));
-  draft.set("poll.vote", ["vip"]);
-  await foyer.updateRoom(id, { name: "Great hall" });
-  t.ok(await draft.save(), "another name is no conflict");
-  t.equal((await foyer.getRoom(id)).name, "Great hall");
-
-  await foyer.updateRoom(id, { permission_config: { "chat.send": ["a"] } });
-  draft.set("poll.vote", undefined);
-  t.notOk(await draft.save());
-  t.same(draft.now.theirs?.values, { "chat.send": ["a"] });
-  draft.keepMine();
-  t.ok(await draft.save());
-  t.same((await foyer.getRoom(id)).permission_config, { "chat.send": ["a"] });
+  t.notOk(ROLES in permission_config);
 });
 
 void t.test("a rotation of keys locks no user out", async (t) => {
@@ -242,10 +228,6 @@ void t.test("rules", async (t) => {
   t.ok(isTrait("a-b"));
   t.notOk(isTrait("a b"));
   t.same(traitsOf("admin, api  x|y"), ["admin", "api", "x", "y"]);
-
-  t.same(withEntry(["a"], 1, ["b", "c"]), ["a", ["b", "c"]]);
-  t.same(withEntry(["a", ["b", "c"]], 1, ["b"]), ["a", "b"]);
-  t.same(withEntry(["a", "b"], 0, []), ["b"]);
 
   const mine = ["admin", "api"];
   t.same(lostBy(mine, [defaultPermissionConfig], [{}]), [

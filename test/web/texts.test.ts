@@ -3,22 +3,7 @@ import t from "tap";
 import { de as attend } from "../../web/i18n/de.js";
 import { de as run } from "../../web/i18n/console/de.js";
 import { isSame } from "../../web/lib/json.js";
-import { ruleOf, ruleText } from "../../web/lib/rule-text.js";
 import { agoText, isoOf, localInput } from "../../web/lib/times.js";
-
-void t.test("rules as text", async (t) => {
-  const cases: [text: string, rule: (string | string[])[]][] = [
-    ["", []],
-    ["admin", ["admin"]],
-    ["admin, api", ["admin", "api"]],
-    ["host|speaker, a", [["host", "speaker"], "a"]],
-  ];
-  for (const [text, rule] of cases) {
-    t.same(ruleOf(text), rule);
-    t.equal(ruleText(rule), text);
-  }
-  t.same(ruleOf(" a ,, b | c,"), ["a", ["b", "c"]]);
-});
 
 void t.test("the same JSON", async (t) => {
   fc.assert(

@@ -1,6 +1,6 @@
 import { readPage } from "../lib/page.js";
 import { screenIn } from "../state/screens.js";
-import { browserShelf, forgetAll } from "../lib/storage.js";
+import { browserShelf, forgetAll, tabShelf } from "../lib/storage.js";
 import {
   Identities,
   type Identity,
@@ -16,11 +16,23 @@ const { world } = readPage(document);
 /** The screen in a hall that the address asks for. */
 export const hall = screenIn(location.search);
 
-const identitiesOf = (purpose: Purpose) =>
-  world === null ? undefined : new Identities(shelf, world, purpose);
+const identitiesOf = (purpose: Purpose, on = shelf) =>
+  world === null ? undefined : new Identities(on, world, purpose);
+
+const previews = identitiesOf("preview", tabShelf());
+
+/**
+ * Whether an organizer looks at the event as somebody else, in this tab only: `?preview`,
+ * with a token of its own.
+ */
+export const isPreview =
+  new URLSearchParams(location.search).has("preview") &&
+  (tokenOf(location.hash) ?? previews?.kept) !== undefined;
 
 /** This browser's storage for the event; undefined at an address without one. */
-export const identities = identitiesOf(hall ? "screen" : "attend");
+export const identities = isPreview
+  ? previews
+  : identitiesOf(hall ? "screen" : "attend");
 
 /**
  * As whom the page begins. A screen without a link of its own shows what the user of this

@@ -21,7 +21,7 @@ export interface ConsolePage {
 }
 
 /** Whether a user may use the HTTP API of a world, above all its keys. */
-const hasKeys = (state: LiveState) =>
+export const hasKeys = (state: LiveState) =>
   may(state, "world:api") && may(state, "world:secrets");
 
 /** Whether a user has a right on the world, or on any room. */
@@ -57,20 +57,20 @@ export const pages: readonly ConsolePage[] = [
     load: () => import("./rooms/Rooms.svelte"),
   },
   {
-    word: "links",
-    label: "console.links",
+    word: "invite",
+    label: "console.invite",
     icon: "link",
     group: "People",
     isFor: hasKeys,
-    load: () => import("./links/Links.svelte"),
+    load: () => import("./invite/Invite.svelte"),
   },
   {
-    word: "permissions",
-    label: "console.permissions",
+    word: "roles",
+    label: "console.roles",
     icon: "lock",
     group: "People",
     isFor: (state) => may(state, "world:update"),
-    load: () => import("./permissions/Permissions.svelte"),
+    load: () => import("./roles/Roles.svelte"),
   },
   {
     word: "people",
@@ -104,5 +104,13 @@ export const pages: readonly ConsolePage[] = [
     group: "Advanced",
     isFor: hasKeys,
     load: () => import("./keys/Keys.svelte"),
+  },
+  {
+    word: "json",
+    label: "console.jsonPage",
+    icon: "code",
+    group: "Advanced",
+    isFor: (state) => hasKeys(state) && may(state, "world:update"),
+    load: () => import("./json/Json.svelte"),
   },
 ];

@@ -61,6 +61,14 @@ export const de: Messages = {
     nowhere: "Hier ist keine Veranstaltung",
     nowhereText:
       "Prüfen Sie die Adresse, oder fragen Sie die Veranstalter nach einem Link.",
+    preview: "Vorschau",
+    previewAs: "Sie sehen die Veranstaltung als: {name}.",
+    previewLeft: {
+      one: "Die Vorschau endet in {n} Minute.",
+      other: "Die Vorschau endet in {n} Minuten.",
+    },
+    previewOver: "Die Vorschau ist beendet.",
+    previewEnd: "Vorschau beenden",
     invalid: "Dieser Link ist ungültig",
     invalidText:
       "Er ist unvollständig oder wurde ersetzt. Fragen Sie die Veranstalter nach einem neuen.",

@@ -58,6 +58,14 @@ export const en = {
     isNewText: "To set up your event, open the link in its terminal.",
     nowhere: "There is no event here",
     nowhereText: "Please check the address, or ask the organizers for a link.",
+    preview: "Preview",
+    previewAs: "You see the event as: {name}.",
+    previewLeft: {
+      one: "The preview ends in {n} minute.",
+      other: "The preview ends in {n} minutes.",
+    },
+    previewOver: "The preview has ended.",
+    previewEnd: "End preview",
     invalid: "This link is not valid",
     invalidText:
       "It may be incomplete or replaced. Ask the organizers for a new one.",

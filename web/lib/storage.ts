@@ -47,13 +47,29 @@ export function browserShelf(): Shelf {
   };
 }
 
+/** The names of all items of `localStorage`. */
+export function namesKept(): string[] {
+  try {
+    return Object.keys(localStorage);
+  } catch {
+    return [];
+  }
+}
+
+/**
+ * A shelf of this tab alone, which ends with it. Pages of other tabs don't see what is on it.
+ */
+export function tabShelf(): Shelf {
+  try {
+    return sessionStorage;
+  } catch {
+    return memoryShelf();
+  }
+}
+
 /** Removes all items of `localStorage` whose names begin so. */
 export function forgetAll(prefix: string): void {
-  try {
-    for (const name of Object.keys(localStorage)) {
-      if (name.startsWith(prefix)) localStorage.removeItem(name);
-    }
-  } catch {
-    // Where storage is forbidden, there is nothing to forget.
+  for (const name of namesKept()) {
+    if (name.startsWith(prefix)) localStorage.removeItem(name);
   }
 }

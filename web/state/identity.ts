@@ -3,7 +3,7 @@ import type { Shelf } from "../lib/storage.js";
 // The identity of a user in a world: the bearer of a token, or a guest with an id of its own.
 
 /** Where a page keeps its token: a console's or a screen's never becomes an attendee's. */
-export type Purpose = "attend" | "console" | "screen";
+export type Purpose = "attend" | "console" | "screen" | "preview";
 
 export interface Identity {
   token?: string;

@@ -1,17 +1,10 @@
 import { csvCell } from "../../schemas/plain/csv.js";
 import { writable, type Readable } from "svelte/store";
 import type { Shelf } from "../lib/storage.js";
-import { fingerprintOf, signToken, type SigningKey } from "./signing.js";
-
-/** Where a link leads. */
-export type Target =
-  | { readonly is: "event" }
-  | { readonly is: "room"; readonly id: string }
-  | { readonly is: "console" };
+import { fingerprintOf, type SigningKey } from "./signing.js";
 
 /** The contents of a new token. */
 export interface LinkOptions {
-  /** Empty for none: such a token only calls the HTTP API and cannot attend. */
   readonly uid: string;
   /** Empty for none. */
   readonly name: string;
@@ -28,57 +21,11 @@ export interface MadeLink extends LinkOptions {
   readonly madeAt: number;
 }
 
-/**
- * The claims of a token, without `iat`: the server refuses a token of the future, which a
- * computer whose clock is a minute fast would sign.
- */
-export const claimsFor = (
-  { uid, name, traits, expires }: LinkOptions,
-  { issuer, audience }: SigningKey,
-): Record<string, unknown> => ({
-  iss: issuer,
-  aud: audience,
-  exp: expires,
-  ...(uid && { uid }),
-  traits,
-  ...(name && { profile: { display_name: name } }),
-});
-
-/** Signs the token of a link. */
-export const tokenFor = (options: LinkOptions, key: SigningKey): string =>
-  signToken(claimsFor(options, key), key.secret);
-
-/**
- * A link with a token.
- * @param place the address of the server, and the world. Its domain leads to it without
- *   its name.
- */
-export function linkWith(
-  token: string,
-  target: Target,
-  place: { baseUrl: string; world: string; domain: string },
-): string {
-  const { baseUrl, world, domain } = place;
-  const isOwn = new URL(baseUrl).host === domain;
-  const folder = isOwn ? "" : `w/${encodeURIComponent(world)}/`;
-  const page = folder + (target.is === "console" ? "console" : "");
-  const room = target.is === "room" ? `&room=${target.id}` : "";
-  return `${new URL(page, baseUrl).href}#token=${token}${room}`;
-}
-
 /** A random user id, for a person without one. */
 export const freshUid = (kind: "guest" | "host" = "guest"): string =>
   `${kind}-${Array.from(crypto.getRandomValues(new Uint8Array(5)), (byte) =>
     byte.toString(16).padStart(2, "0"),
   ).join("")}`;
-
-/** The people of a list: one a line, a name and perhaps a user id behind a tab, `;` or `,`. */
-export const peopleIn = (text: string): { name: string; uid: string }[] =>
-  text
-    .split(/\r?\n/)
-    .map((line) => line.split(/[\t;,]/).map((part) => part.trim()))
-    .filter(([name]) => name)
-    .map(([name = "", uid]) => ({ name, uid: uid || freshUid() }));
 
 /** A table as CSV (RFC 4180). No cell begins a formula in a spreadsheet. */
 export const csvOf = (rows: readonly (readonly string[])[]): string =>

@@ -10,7 +10,7 @@ import {
 } from "../../schemas/plain/permissions.js";
 import { textFault, trait as traitText } from "../../schemas/plain/texts.js";
 
-// Rules as the table of permissions shows them, by the code that the server uses.
+// Rules as the pages show them, by the code that the server uses.
 
 export { fallbackOf, permissionKeys, roomKeys };
 export type { PermissionConfig, PermissionKey, Rule };
@@ -68,22 +68,15 @@ export const lostBy = (
       holdsKey(key, traits, ...before) && !holdsKey(key, traits, ...after),
   );
 
-/** A rule with another entry, or without one if `entry` is undefined or empty. */
-export function withEntry(
-  rule: Rule,
-  at: number,
-  entry: readonly string[] | undefined,
-): Rule {
-  const next = [...rule];
-  if (!entry || entry.length === 0) next.splice(at, 1);
-  // One trait needs no list.
-  else next[at] = entry.length === 1 ? entry[0]! : [...entry];
-  return next;
+/** Rules with another one for a key, or without one if it is undefined. */
+export function withRule(
+  rules: PermissionConfig,
+  key: string,
+  rule: Rule | undefined,
+): PermissionConfig {
+  const { [key]: _, ...others } = rules;
+  return rule ? { ...others, [key]: rule } : others;
 }
-
-/** The traits of an entry: of a list, one is enough. */
-export const entryTraits = (entry: Rule[number]): readonly string[] =>
-  typeof entry === "string" ? [entry] : entry;
 
 /** The rules in a text, or its fault. */
 export function rulesFrom(text: string): PermissionConfig | undefined {
@@ -95,6 +88,16 @@ export function rulesFrom(text: string): PermissionConfig | undefined {
     return Object.values(value).every(isRule)
       ? (value as PermissionConfig)
       : undefined;
+  } catch {
+    return undefined;
+  }
+}
+
+/** The rule in a text; undefined if it is none. */
+export function ruleFrom(text: string): Rule | undefined {
+  try {
+    const value: unknown = JSON.parse(text);
+    return isRule(value) ? value : undefined;
   } catch {
     return undefined;
   }

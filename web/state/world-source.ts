@@ -1,5 +1,12 @@
-import type { Foyer, Live, Versioned, World } from "../../client/index.js";
+import type {
+  Foyer,
+  Live,
+  Versioned,
+  World,
+  WorldChanges,
+} from "../../client/index.js";
 import { Conflict, type Snapshot, type Source, type Values } from "./draft.js";
+import type { PermissionConfig } from "./rules.js";
 
 // The settings of a world, and its rules, as values of a draft. The keys that sign
 // tokens are never among them.
@@ -84,17 +91,33 @@ export function liveSettings(live: Calls): Source {
   };
 }
 
-/** The rules of a world over HTTP, by key. */
+/** The name of the value that holds the roles. No permission key is a single word. */
+export const ROLES = "roles";
+
+/** The rules of a world over HTTP, by key, and `config.roles`. */
 export const worldRules = (api: WorldApi): Source => ({
   read: async () => rulesOf(await api.getWorld()),
-  write: async (values, _, version) =>
-    rulesOf(
-      await api.updateWorld(
-        { permission_config: defined(values) },
-        { ifMatch: version },
-      ),
-    ),
+  async write(values, changed, version) {
+    const { [ROLES]: roles, ...rules } = values;
+    const changes: WorldChanges = {};
+    if (changed.some((name) => name !== ROLES)) {
+      changes.permission_config = defined(rules);
+    }
+    if (changed.includes(ROLES)) {
+      const { config, etag } = await api.getWorld();
+      if (etag !== version) throw new Conflict();
+      const { JWT_secrets: _, ...settings } = config;
+      changes.config = { ...settings, roles: roles as never };
+    }
+    return rulesOf(await api.updateWorld(changes, { ifMatch: version }));
+  },
 });
+
+/** The rules among the values of a draft. */
+export const rulesIn = (values: Values = {}): PermissionConfig => {
+  const { [ROLES]: _, ...rules } = values;
+  return defined(rules);
+};
 
 /** The rules of a world over the live connection. */
 export function liveRules(live: Calls): Source {
@@ -112,43 +135,20 @@ export function liveRules(live: Calls): Source {
   };
 }
 
-/** The rules of a room as a list of rooms has them, which comes without versions. */
-export const listedRules = ({
-  permission_config: values,
-}: Pick<World, "permission_config">): Snapshot => ({
-  values,
-  version: JSON.stringify(values),
-});
-
-/** The rules of a room. The rest of it may change meanwhile. */
-export const roomRules = (
-  api: Pick<Foyer, "getRoom" | "updateRoom">,
-  id: string,
-): Source => ({
-  read: async () => listedRules(await api.getRoom(id)),
-  async write(values, _, version) {
-    const room = await api.getRoom(id);
-    if (listedRules(room).version !== version) throw new Conflict();
-    const changes = { permission_config: defined(values) };
-    return listedRules(
-      await api.updateRoom(id, changes, { ifMatch: room.etag }),
-    );
-  },
-});
-
 async function expect(version: string, read: () => Promise<Snapshot>) {
   if ((await read()).version !== version) throw new Conflict();
 }
 
 const rulesOf = ({
   permission_config,
+  config,
   etag,
-}: Versioned<Pick<World, "permission_config">>): Snapshot => ({
-  values: permission_config,
+}: Versioned<Pick<World, "permission_config" | "config">>): Snapshot => ({
+  values: { ...permission_config, [ROLES]: config["roles"] },
   version: etag,
 });
 
 const defined = (values: Values) =>
   Object.fromEntries(
     Object.entries(values).filter(([, value]) => value !== undefined),
-  ) as World["permission_config"];
+  ) as PermissionConfig;

@@ -1,5 +1,6 @@
-import type { Key } from "../../i18n/index.js";
+import { t, type Key } from "../../i18n/index.js";
 import {
+  isRoomKey,
   permissionKeys,
   type PermissionConfig,
   type PermissionKey,
@@ -58,9 +59,18 @@ type Underscored<K extends string> = K extends `${infer Head}.${infer Tail}`
   : K;
 
 /** The name of the description of a key. Each language has one for every key. */
-export const descriptionOf = (key: PermissionKey): Key =>
+const descriptionOf = (key: PermissionKey): Key =>
   `console.may_${key.replaceAll(".", "_") as Underscored<PermissionKey>}`;
 
-/** The name of the description of a key; undefined for a key that the server does not know. */
-export const meaningOf = (key: string): Key | undefined =>
-  isKnownKey(key) ? descriptionOf(key) : undefined;
+/** What a key permits, in words; a key that the server does not know stands for itself. */
+export const titleOf = (key: string): string =>
+  isKnownKey(key) ? t(descriptionOf(key)) : key;
+
+/** The keys that a room may have rules of its own for, and the room's own keys. */
+export const groupsOfRoom = (room: PermissionConfig): readonly Group[] =>
+  groupsOf(room)
+    .map(({ title, keys }) => ({
+      title,
+      keys: keys.filter((key) => isRoomKey(key) || room[key] !== undefined),
+    }))
+    .filter(({ keys }) => keys.length > 0);

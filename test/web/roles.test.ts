@@ -1,0 +1,206 @@
+import fc from "fast-check";
+import t from "tap";
+import { FoyerError } from "../../client/index.js";
+import { holds, type Rule } from "../../schemas/plain/permissions.js";
+import { memoryShelf } from "../../web/lib/storage.js";
+import { keepTitle, knownEvents } from "../../web/state/events.js";
+import { invite, peopleIn, untilEnd } from "../../web/state/invitations.js";
+import {
+  defaultRoles,
+  isTicked,
+  otherTraits,
+  rolesOf,
+  ruleFor,
+  ruleWith,
+  ticksOf,
+  toggled,
+  traitsOfRole,
+} from "../../web/state/roles.js";
+import { keyOf, tokenOf } from "../helper.js";
+
+const guest = { trait: null };
+const [, attendee, speaker] = defaultRoles;
+
+void t.test("roles in a config", async (t) => {
+  t.equal(rolesOf(undefined), defaultRoles);
+  const vip = { trait: "vip", title: "VIP" };
+  const rows: [config: unknown, roles: unknown][] = [
+    [[], [guest]],
+    [[vip], [guest, vip]],
+    [
+      [vip, { trait: null, title: "Visitor" }],
+      [{ ...guest, title: "Visitor" }, vip],
+    ],
+    [
+      [vip, { ...vip, title: "Again" }],
+      [guest, vip],
+    ],
+    [[null, 1, { title: "No trait" }, { trait: "" }, { trait: 3 }], [guest]],
+  ];
+  for (const [config, roles] of rows) t.same(rolesOf(config), roles);
+});
+
+void t.test("rules that ticks can show", async (t) => {
+  const rows: [rule: Rule, ticks: unknown][] = [
+    [[], "everyone"],
+    [["admin"], ["admin"]],
+    [[["a", "b"]], ["a", "b"]],
+    [[[]], []],
+    [["admin", "api"], undefined],
+    [[["a", "b"], "c"], undefined],
+  ];
+  for (const [rule, ticks] of rows) {
+    t.same(ticksOf(rule), ticks);
+    const shown = ticksOf(rule);
+    if (shown) t.same(ruleWith(shown), rule, "it reads back as it was");
+  }
+});
+
+void t.test("a tick changes what it says, and nothing else", async (t) => {
+  const traits = ["attendee", "speaker", "moderator", "admin", "vip"];
+  const anyRule = fc.oneof(
+    fc.constant<Rule>([]),
+    fc.subarray(traits).map((list) => ruleWith(list)),
+  );
+  fc.assert(
+    fc.property(
+      anyRule,
+      fc.constantFrom(...defaultRoles.slice(1)),
+      fc.boolean(),
+      (rule, role, isOn) => {
+        const ticks = ticksOf(rule)!;
+        const next = ruleWith(toggled(ticks, role, isOn, defaultRoles));
+        const lets = (rule: Rule, ...traits: string[]) =>
+          holds(rule, new Set(traits));
+        if (lets(next, role.trait!) !== isOn) return false;
+        return traits.every(
+          (trait) =>
+            trait === role.trait ||
+            lets(next, trait) === lets(rule, trait) ||
+            // Of a rule for everyone, a trait that is no role has no tick.
+            (trait === "vip" && ticks === "everyone"),
+        );
+      },
+    ),
+  );
+  t.equal(toggled(["a"], guest, true, defaultRoles), "everyone");
+  t.same(toggled("everyone", guest, false, [guest, attendee!, speaker!]), [
+    "attendee",
+    "speaker",
+  ]);
+  t.notOk(isTicked(["attendee"], guest));
+  t.same(otherTraits(["attendee", "vip"], defaultRoles), ["vip"]);
+});
+
+void t.test("the rule that counts", async (t) => {
+  const world = { "chat.moderate": ["mod"], "room.view": ["a"] };
+  t.same(ruleFor("room.view", world, { "room.view": [] }), []);
+  t.same(ruleFor("room.view", world, {}), ["a"]);
+  t.same(ruleFor("poll.results", world), ["mod"], "by way of two keys");
+  t.same(ruleFor("chat.send", world), []);
+  t.same(ruleFor("world.secrets", world), [[]]);
+  t.same(ruleFor("their.own", world), [[]]);
+});
+
+void t.test("hosts who open the console may use the API", async (t) => {
+  const host = { trait: "admin" };
+  const both = (traits: readonly string[]) =>
+    traits.includes("admin") && traits.includes("api");
+  t.same(traitsOfRole(host), ["admin"]);
+  t.same(traitsOfRole(host, true, both), ["admin", "api"]);
+  t.same(traitsOfRole({ trait: "speaker" }, true, both), ["speaker"]);
+  t.same(traitsOfRole(guest), []);
+});
+
+void t.test("a list of people", async (t) => {
+  const some = /^guest-[0-9a-f]{10}$/;
+  const rows: [text: string, people: unknown[]][] = [
+    ["", []],
+    [
+      "Ada\r\n\n Bob \n",
+      [
+        { name: "Ada", uid: some },
+        { name: "Bob", uid: some },
+      ],
+    ],
+    [
+      "Ada, ada-1\nMax,m",
+      [
+        { name: "Ada", uid: "ada-1" },
+        { name: "Max", uid: "m" },
+      ],
+    ],
+    ["Lovelace, Ada; ada", [{ name: "Lovelace, Ada", uid: "ada" }]],
+    ["Max\tm", [{ name: "Max", uid: "m" }]],
+    ['"Lovelace, ""Ada""",ada\r\n', [{ name: 'Lovelace, "Ada"', uid: "ada" }]],
+    [
+      "\uFEFFE-Mail;Name\na@example.org;Ada\n;Bob",
+      [
+        { name: "Ada", uid: "a@example.org" },
+        { name: "Bob", uid: some },
+      ],
+    ],
+    ['"two\nlines",x', [{ name: "two\nlines", uid: "x" }]],
+    [",only-an-id", []],
+  ];
+  for (const [text, people] of rows) {
+    t.match(peopleIn(text), people, JSON.stringify(text));
+    t.equal(peopleIn(text).length, people.length);
+  }
+});
+
+void t.test(
+  "the links of a list come in its order, and wait when asked to",
+  async (t) => {
+    let calls = 0;
+    const request = async (_: string, path: string, body?: object) => {
+      t.equal(path, "/tokens/");
+      if (++calls === 3) throw new FoyerError(429, "Wait.", {}, 0.01);
+      const { uid } = body as { uid: string };
+      return new Response(JSON.stringify({ url: `https://x/#token=${uid}` }));
+    };
+    const people = Array.from({ length: 20 }, (_, at) => ({
+      name: at === 0 ? "" : `P${at}`,
+      uid: `u${at}`,
+    }));
+    const terms = { traits: ["a"], expiresIn: 60, page: "event" } as const;
+    const made: string[] = [];
+    await invite({ request }, people, terms, (more) =>
+      made.push(...more.map(({ link }) => link)),
+    );
+    t.same(
+      made,
+      people.map(({ uid }) => `https://x/#token=${uid}`),
+    );
+    t.equal(calls, 21);
+  },
+);
+
+void t.test("until the end of the event", async (t) => {
+  const now = Date.parse("2027-03-01T09:00:00Z");
+  t.equal(untilEnd("2027-03-01T10:00:00Z", now), 3600);
+  for (const end of [undefined, null, "soon", 5, "2027-03-01T09:00:00Z"]) {
+    t.equal(untilEnd(end, now), undefined, String(end));
+  }
+});
+
+void t.test("the events that this browser has a link for", async (t) => {
+  const shelf = memoryShelf();
+  const now = Date.now();
+  const names: string[] = [];
+  const keep = (name: string, value: string) => {
+    names.push(name);
+    shelf.setItem(name, value);
+  };
+  const seconds = Math.floor(now / 1000);
+  keep("foyer:b:console:token", tokenOf(keyOf("b"), { exp: seconds + 60 }));
+  keep("foyer:a:console:token", tokenOf(keyOf("a"), { exp: seconds + 60 }));
+  keep("foyer:old:console:token", tokenOf(keyOf("old"), { exp: seconds - 60 }));
+  keep("foyer:bad:console:token", "nonsense");
+  keep("foyer:c:attend:token", tokenOf(keyOf("c")));
+  keepTitle(shelf, "a", "Zebra");
+  t.same(knownEvents(shelf, names, now), [
+    { id: "b", title: "b" },
+    { id: "a", title: "Zebra" },
+  ]);
+});

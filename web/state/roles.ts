@@ -1,0 +1,132 @@
+import {
+  fallbackOf,
+  permissionKeys,
+  type PermissionConfig,
+  type PermissionKey,
+  type Rule,
+} from "./rules.js";
+
+// Roles are traits with names. A matrix shows which of them a rule lets in.
+
+/** A role of an event. Without a title, it has the one of the language in use. */
+export interface Role {
+  /** Null for guests, who have no trait. */
+  readonly trait: string | null;
+  readonly title?: string;
+  readonly description?: string;
+}
+
+/** The roles of an event that names none of its own. */
+export const defaultRoles: readonly Role[] = [
+  { trait: null },
+  { trait: "attendee" },
+  { trait: "speaker" },
+  { trait: "moderator" },
+  { trait: "admin" },
+];
+
+/** The roles in `config.roles`, guests first. Any value is stored there, so any is read. */
+export function rolesOf(value: unknown): readonly Role[] {
+  if (!Array.isArray(value)) return defaultRoles;
+  const roles: Role[] = [];
+  for (const item of value as unknown[]) {
+    const { trait, title, description } = (item ?? {}) as Partial<Role>;
+    if (trait !== null && (typeof trait !== "string" || trait === "")) continue;
+    if (roles.some((role) => role.trait === trait)) continue;
+    roles.push({
+      trait,
+      ...(typeof title === "string" && title !== "" && { title }),
+      ...(typeof description === "string" && { description }),
+    });
+  }
+  const guests = roles.find((role) => role.trait === null);
+  return [
+    guests ?? { trait: null },
+    ...roles.filter((role) => role.trait !== null),
+  ];
+}
+
+/** Whom a rule lets in, as far as ticks show it. */
+export type Ticks = "everyone" | readonly string[];
+
+/**
+ * The ticks of a rule: of `[]`, of one trait, or of one list of which a trait is enough.
+ * @returns undefined for a rule of which several entries must hold.
+ */
+export function ticksOf(rule: Rule): Ticks | undefined {
+  if (rule.length === 0) return "everyone";
+  if (rule.length > 1) return undefined;
+  return [rule[0]!].flat();
+}
+
+/** The rule with these ticks. */
+export function ruleWith(ticks: Ticks): Rule {
+  if (ticks === "everyone") return [];
+  // One trait needs no list. An empty list lets nobody in.
+  return ticks.length === 1 ? [ticks[0]!] : [[...ticks]];
+}
+
+/** Whether ticks let a role in. What lets guests in lets everybody in. */
+export const isTicked = (ticks: Ticks, { trait }: Role): boolean =>
+  ticks === "everyone" || (trait !== null && ticks.includes(trait));
+
+/**
+ * The ticks after one was set or removed. Without guests, the other roles stay; traits
+ * that are no role stay, too.
+ */
+export function toggled(
+  ticks: Ticks,
+  { trait }: Role,
+  isOn: boolean,
+  roles: readonly Role[],
+): Ticks {
+  if (trait === null && isOn) return "everyone";
+  const traits =
+    ticks === "everyone"
+      ? roles.flatMap((role) => role.trait ?? [])
+      : [...ticks];
+  const others = traits.filter((it) => it !== trait);
+  return isOn && trait !== null ? [...others, trait] : others;
+}
+
+/** The traits of ticks that are no role. */
+export const otherTraits = (
+  ticks: Ticks,
+  roles: readonly Role[],
+): readonly string[] =>
+  ticks === "everyone"
+    ? []
+    : ticks.filter((it) => !roles.some(({ trait }) => trait === it));
+
+/**
+ * The rule that counts for a key: the room's, the world's, the one of another key, or the
+ * default.
+ */
+export function ruleFor(
+  key: string,
+  world: PermissionConfig,
+  room?: PermissionConfig,
+): Rule {
+  const rule = room?.[key] ?? world[key];
+  if (rule) return rule;
+  if (!(permissionKeys as readonly string[]).includes(key)) return [[]];
+  const fallback = fallbackOf(key as PermissionKey);
+  if (fallback === "everybody") return [];
+  if (fallback === "nobody") return [[]];
+  return ruleFor(fallback, world, room);
+}
+
+/**
+ * The traits of a person with a role. One who opens the console also gets `api`, if the
+ * rules let nobody with the role alone use the HTTP API, but with `api` as well.
+ */
+export function traitsOfRole(
+  { trait }: Role,
+  opensConsole = false,
+  mayUse: (traits: readonly string[]) => boolean = () => true,
+): string[] {
+  const traits = trait === null ? [] : [trait];
+  if (!opensConsole || mayUse(traits)) return traits;
+  const more = [...traits, "api"];
+  return mayUse(more) ? more : traits;
+}
