@@ -1,0 +1,344 @@
+import { mkdtempSync, writeFileSync } from "node:fs";
+import { join } from "node:path";
+import { setTimeout as delay } from "node:timers/promises";
+import t from "tap";
+import type { Json } from "../../conformance/client.js";
+import { until } from "../helper.js";
+import {
+  calendar,
+  event,
+  frab,
+  frabXml,
+  MAPS,
+  pretalx,
+  pretalxXml,
+} from "./documents.js";
+import { festival, ROOMS } from "./festival.js";
+import { Site } from "./site.js";
+
+// Whole programs over HTTP and by command: what an import changes. What each format says is in
+// formats.test.ts.
+
+const site = await Site.start(t);
+const put = site.put.bind(site);
+
+const sessions = async (): Promise<Json[]> =>
+  (await site.api("sessions/?page_size=1000", { as: "editor" })).body.results;
+
+const session = async (title: string): Promise<Json> =>
+  (await sessions()).find((session) => session.title === title);
+
+/** Deletes all sessions and speakers. */
+async function clear(): Promise<void> {
+  for (const kind of ["sessions", "speakers"]) {
+    const { body } = await site.api(`${kind}/?page_size=1000`, {
+      as: "editor",
+    });
+    for (const { id } of body.results) {
+      await site.save("DELETE", `${kind}/${id}/`);
+    }
+  }
+}
+
+const counts = (changes: object) => ({
+  ...{ created: 0, updated: 0, unchanged: 0, deleted: 0, rooms_created: 0 },
+  ...{ problems: [] },
+  ...changes,
+});
+
+const hall = await site.room("MAIN hall");
+const hidden = await site.room("Secret", { "room.view": ["nobody"] });
+
+void t.test(
+  "imports agree with the document, and change no more",
+  async (t) => {
+    const trial = await put(pretalx(), { query: "?dry_run=true" });
+    t.match(trial, { status: 200 });
+    t.strictSame(trial.body, counts({ created: 1 }));
+    t.same(await sessions(), [], "a trial changes nothing");
+    t.strictSame((await put(pretalx())).body, counts({ created: 1 }));
+    const made = await session("Maps for everyone");
+    t.match(made, {
+      ...{ room_id: hall, import_id: MAPS, state: "public" },
+      starts_at: "2027-03-01T09:00:00.000Z",
+      ends_at: "2027-03-01T09:40:00.000Z",
+    });
+    t.equal(made.speaker_ids.length, 1);
+    const unchanged = counts({ unchanged: 1 });
+    t.strictSame((await put(pretalx())).body, unchanged, "again");
+    const xml = await put(pretalxXml, { type: "xml" });
+    t.strictSame(xml.body, unchanged, "the same as XML");
+    for (const format of ["json", "schedule.json"]) {
+      const exported = await site.api(`program/?format=${format}`);
+      t.strictSame((await put(exported.body)).body, unchanged, format);
+    }
+    const whole = (await site.api("program/")).body;
+    const byId = whole.sessions.map(({ import_id: _, ...rest }: Json) => rest);
+    const again = await put({ ...whole, sessions: byId });
+    t.match(again.body, { created: 0 }, "Foyer's own JSON also matches by id");
+    await put(pretalx());
+    const ics = (await site.api("program/?format=ics")).text;
+    t.match((await put(ics, { type: "ics" })).body, {
+      created: 0,
+      problems: [],
+    });
+
+    await site.save("PATCH", `sessions/${made.id}/`, {
+      stream: { url: "/stream.m3u8" },
+      recording: { url: "https://v.example/1" },
+    });
+    const moved = await put(pretalx({ title: "Maps for all" }));
+    t.strictSame(moved.body, counts({ updated: 1 }));
+    t.match(await session("Maps for all"), {
+      id: made.id,
+      stream: {},
+      recording: {},
+    });
+    await site.session("By hand");
+    const other = await put(frab, { query: "?remove_missing=true" });
+    t.match(other.body, { created: 1, deleted: 1, problems: [{}, {}] });
+    t.match(
+      JSON.stringify(other.body.problems),
+      /Radio at night.*no room called “Tent”/,
+    );
+    t.same(
+      (await sessions()).map(({ title }) => title),
+      ["Radio at night", "By hand"],
+    );
+    const radio = await put(frabXml, { type: "xml" });
+    t.match(
+      radio.body,
+      { created: 0, updated: 1 },
+      "its XML has another title",
+    );
+    await clear();
+  },
+);
+
+void t.test("rooms are found by name, or made", async (t) => {
+  const row = (title: string, name: string) => `${title},${name}\n`;
+  const csv = (rows: string) => `title,room\n${rows}`;
+  const found = await put(csv(row("A", "secret")), { type: "csv" });
+  t.strictSame(
+    found.body,
+    counts({ created: 1 }),
+    "a hidden room is named nowhere",
+  );
+  t.equal(await session("A"), undefined, "nor is its session shown");
+  const program = (await site.command("program", "export", "demo")).stdout;
+  t.match(JSON.parse(program), { sessions: [{ title: "A", room_id: hidden }] });
+  const query = "?create_rooms=true";
+  const rows = csv(row("B", " New ") + row("C", "NEW"));
+  t.equal(
+    (await put(rows, { type: "csv", query })).status,
+    403,
+    "no room.create",
+  );
+  const made = await put(rows, { type: "csv", query, as: "admin" });
+  t.strictSame(made.body, counts({ created: 2, rooms_created: 1 }));
+  t.same(await site.list("rooms/?search=new"), ["New"]);
+  const twins = [await site.room("Twin"), await site.room("twin")];
+  const twin = await put(csv(row("D", "TWIN")), { type: "csv" });
+  t.match(twin.body, {
+    created: 1,
+    problems: [{ line: 2, session: "D", message: /More than one room/ }],
+  });
+  t.ok(twins.includes((await session("D")).room_id));
+  const unknown = await put(csv(row("D", "Nowhere")), { type: "csv" });
+  t.match(unknown.body, { unchanged: 1, problems: [{ line: 2 }] });
+  t.ok(twins.includes((await session("D")).room_id), "it stays where it is");
+  await clear();
+});
+
+void t.test("the first of two with one id wins", async (t) => {
+  const one = (summary: string) =>
+    `BEGIN:VEVENT\nUID:1\nSUMMARY:${summary}\nDTSTART:20270301T100000Z\nDURATION:PT1H\nEND:VEVENT`;
+  const got = await put(calendar(`${one("A")}\n${one("B")}`), { type: "ics" });
+  t.match(got.body, {
+    created: 1,
+    problems: [{ line: 10, session: "B", message: /same id/ }],
+  });
+  t.match(await sessions(), [{ title: "A" }]);
+  await clear();
+});
+
+void t.test("what is refused changes nothing", async (t) => {
+  await put(pretalx());
+  const before = await sessions();
+  const again = (more: Json) => put(pretalx({}, [more]));
+  const headers = (type: string) => ({
+    ...{ method: "PUT", body: "title\nA", as: "editor" as const },
+    headers: { "content-type": type },
+  });
+  const where = "schedule.conference.days.0.rooms.Main Hall.1";
+  const rows: [name: string, ask: () => Promise<unknown>, expected: object][] =
+    [
+      [
+        "a session without a title, after one that is new",
+        () =>
+          again({ guid: "x", date: "2027-03-01T10:00:00Z", duration: "00:10" }),
+        { status: 400, body: { [`${where}.title`]: [/./] } },
+      ],
+      [
+        "a time that cannot be read",
+        () => again({ guid: "x", title: "X", date: "soon", duration: "00:10" }),
+        { status: 400, body: { [`${where}.date`]: [/./] } },
+      ],
+      [
+        "a broken calendar",
+        () =>
+          put(event("DTSTART:20270230T100000Z\nDURATION:PT1H"), {
+            type: "ics",
+          }),
+        { status: 400, body: { non_field_errors: [/^Line 4: /] } },
+      ],
+      [
+        "XML with an entity",
+        () =>
+          put(
+            '<!DOCTYPE s [<!ENTITY a SYSTEM "file:///etc/passwd">]><schedule>&a;</schedule>',
+            { type: "xml" },
+          ),
+        { status: 400, body: { non_field_errors: [/^Line 1: .*refused/] } },
+      ],
+      [
+        "10 MiB of nesting",
+        () => put("[".repeat(10 * 2 ** 20)),
+        { status: 400 },
+      ],
+      [
+        "another type",
+        () => site.api("program/", headers("text/html")),
+        { status: 415 },
+      ],
+      [
+        "another charset",
+        () => site.api("program/", headers("text/csv; charset=latin1")),
+        { status: 415 },
+      ],
+      [
+        "a parameter that is none",
+        () => put(frab, { query: "?dry_run=1" }),
+        { status: 400, body: { dry_run: [/./] } },
+      ],
+      [
+        "no right to make rooms",
+        () => put(frab, { query: "?create_rooms=true" }),
+        { status: 403 },
+      ],
+      [
+        "no right",
+        () => put(frab, { as: "reader" }),
+        { status: 403, body: { code: "forbidden" } },
+      ],
+      [
+        "another format",
+        () => site.api("program/?format=xml"),
+        { status: 400, body: { format: [/./] } },
+      ],
+    ];
+  for (const [name, ask, expected] of rows) {
+    t.match(await ask(), expected, name);
+  }
+  t.strictSame(await sessions(), before);
+  await clear();
+});
+
+void t.test("a festival by one command", async (t) => {
+  const document = festival({ begin: Date.parse("2027-03-27T09:00:00Z") });
+  const file = join(
+    mkdtempSync(join(site.dataDir, "import-")),
+    "festival.json",
+  );
+  writeFileSync(file, JSON.stringify(document));
+  const run = async (...args: string[]) => {
+    const { code, stdout, stderr } = await site.command(
+      "program",
+      "import",
+      "demo",
+      file,
+      "--json",
+      ...args,
+    );
+    t.equal(code, 0, stderr);
+    return JSON.parse(stdout);
+  };
+  const guest = await site.guest("g");
+  const all = { created: 120, rooms_created: ROOMS.length - 1, problems: [] };
+  t.match(await run("--dry-run", "--create-rooms"), all);
+  t.match(await run("--create-rooms"), all);
+  t.match(await run("--create-rooms", "--remove-missing"), {
+    unchanged: 120,
+  });
+  await guest.next("program.updated");
+  await until(
+    async () => (await guest.do("program.get", {})).sessions.length === 120,
+  );
+  const { sessions, speakers } = await guest.do("program.get", {});
+  t.equal(speakers.length, 60);
+  t.equal(
+    new Set(sessions.map(({ room_id }: Json) => room_id)).size,
+    ROOMS.length,
+  );
+  const [first] = sessions;
+  t.match(first, { starts_at: "2027-03-27T09:00:00.000Z" });
+  const last = sessions.at(-1);
+  t.match(last, {
+    starts_at: "2027-03-28T16:00:00.000Z",
+    ends_at: "2027-03-28T16:45:00.000Z",
+  });
+  const exported = await site.command(
+    "program",
+    "export",
+    "demo",
+    "--format",
+    "schedule.json",
+  );
+  const { schedule } = JSON.parse(exported.stdout);
+  t.match(schedule.conference.days, [
+    { index: 1, date: "2027-03-27" },
+    { index: 2, date: "2027-03-28" },
+  ]);
+  const moved = schedule.conference.days[1].rooms["MAIN hall"][0];
+  t.match(
+    moved,
+    { date: "2027-03-28T11:00:00+02:00" },
+    "summer time has begun",
+  );
+  const missing = await site.command(
+    "program",
+    "import",
+    "demo",
+    "/missing.json",
+  );
+  t.not(missing.code, 0);
+  t.match(missing.stderr, /cannot be read/);
+  writeFileSync(file, '{"sessions":[\n{"title":""}]}');
+  const bad = await site.command("program", "import", "demo", file);
+  t.match(bad, { code: 1, stderr: /sessions\.0\.title/ });
+});
+
+void t.test(
+  "killed in the middle, an import has happened or has not",
+  async (t) => {
+    const titles = (title: string) => ({
+      sessions: Array.from({ length: 2000 }, (_, i) => ({
+        ...{ import_id: `s${i}`, title, abstract: "words ".repeat(100) },
+      })),
+      speakers: [],
+    });
+    const query = "?remove_missing=true";
+    t.equal((await put(titles("0"), { query })).status, 200);
+    for (const wait of [200, 600]) {
+      const imported = put(titles(`${wait}`), { query }).catch(() => undefined);
+      await delay(wait);
+      await site.kill();
+      await imported;
+      await site.start();
+      const { body } = await site.api("program/", { as: "editor" });
+      const seen = new Set(body.sessions.map(({ title }: Json) => title));
+      t.equal(body.sessions.length, 2000);
+      t.equal(seen.size, 1, `after ${wait} ms: ${[...seen].join()}`);
+    }
+  },
+);
