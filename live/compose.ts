@@ -1,6 +1,5 @@
 import type { FastifyBaseLogger } from "fastify";
 import type { LiveLimits } from "../config.js";
-import type { ChatEventType } from "../db/contract/chat.js";
 import type { Events } from "../db/contract/events.js";
 import type { Store } from "../db/contract/store.js";
 import type { Clock } from "../db/log/clock.js";
@@ -60,7 +59,6 @@ export type LiveLayer = ReturnType<typeof composeLive>;
 /** Builds the floors and the modules of the live layer, and connects them. */
 export function composeLive(parts: LiveParts) {
   const { clock, random, store, events, limits, log, metrics } = parts;
-  const chatted = (type: ChatEventType) => metrics?.chatted(type);
   const reached = (world: string) => events.reached(world);
   const isCurrent = (world: string) => events.isCurrent(world);
 
@@ -73,7 +71,7 @@ export function composeLive(parts: LiveParts) {
   const states = new WorldStates(clock, store, (id) => hub.in(id).size > 0);
 
   // When pushes leave.
-  const pump = new Pump(clock, (seconds) => metrics?.delivered(seconds));
+  const pump = new Pump(clock, metrics);
   const passes = new Passes(clock, pump);
   const lines = new Lines(clock, log);
   const pushes = new Pushes({ clock, log, hub, states, lines, passes });
@@ -127,8 +125,8 @@ export function composeLive(parts: LiveParts) {
   // The modules.
   const chat = chatModule({
     ...delivery,
-    ...{ store, limits, replica, presence, rates, chatted, reached, isCurrent },
-    counted: (world) => activity.count(world, "messages"),
+    ...{ store, limits, replica, presence, rates, metrics, activity },
+    ...{ reached, isCurrent },
   });
   const crowdsIn = crowds.in.bind(crowds);
   const world = worldModule({
@@ -146,7 +144,7 @@ export function composeLive(parts: LiveParts) {
     react: (...args) => reactions.add(...args),
   });
   const questions = questionModule({ ...delivery, store, limits, rates });
-  const polls = pollModule({ ...delivery, store, limits, rates, chatted });
+  const polls = pollModule({ ...delivery, store, limits, rates, metrics });
   const program = programModule({
     ...{ ...delivery, store },
     scheduled: (...args) => world.notifier.scheduled(...args),
@@ -170,8 +168,7 @@ export function composeLive(parts: LiveParts) {
     polls: polls.onEntry,
     reset: { "world.reset": (event) => doors.reset(event.world) },
     own: ownPushes({
-      ...{ sockets, hub, lines, passes },
-      chatSent: (channel, id) => chat.channels.sent(channel, id),
+      ...{ sockets, hub, lines, passes, channels: chat.channels },
     }),
   });
 

@@ -98,8 +98,10 @@ export interface OwnPorts {
   readonly hub: Hub;
   readonly lines: Lines;
   readonly passes: Passes;
-  /** When an event of a channel was pushed; undefined if it was, or if a crowd listens. */
-  readonly chatSent: (channel: string, id: number) => Promise<void> | undefined;
+  readonly channels: {
+    /** When an event of a channel was pushed; undefined if it was, or if a crowd listens. */
+    sent(channel: string, id: number): Promise<void> | undefined;
+  };
 }
 
 /**
@@ -108,12 +110,12 @@ export interface OwnPorts {
  * no message waits: pushes go in passes there.
  */
 export function ownPushes(ports: OwnPorts): (event: AnyEvent) => void {
-  const { sockets, hub, lines, passes, chatSent } = ports;
+  const { sockets, hub, lines, passes, channels } = ports;
 
   const pushesOf = (entry: Entry): Promise<void>[] => {
     const { world } = entry;
     if (entry.type === "chat.event") {
-      const sent = chatSent(entry.channel, entry.seq);
+      const sent = channels.sent(entry.channel, entry.seq);
       return sent ? [sent] : [];
     }
     // Reactions and lists of channels are paced, and senders do not wait for them.

@@ -1,19 +1,12 @@
 import { Readable } from "node:stream";
-import multipart from "@fastify/multipart";
 import type { FastifyPluginAsync, FastifyRequest } from "fastify";
 import type { Config } from "../config.js";
 import { newFileKey } from "../db/rules/file-rows.js";
 import { deleteFile } from "../db/worlds.js";
-import { programUploader } from "../plugins/auth/uploader.js";
+import { admitAgain, programUploader } from "../plugins/auth/uploader.js";
 import { responseRef } from "../plugins/openapi/parts.js";
-import { FileRefusal, Refusal } from "../plugins/http/errors.js";
-import { limitRate } from "../plugins/limits/rate.js";
-import {
-  atMost,
-  dropRest,
-  openForm,
-  refuseOtherThanForms,
-} from "../plugins/upload/form.js";
+import { FileRefusal } from "../plugins/http/errors.js";
+import { atMost, openForm, takeForms } from "../plugins/upload/form.js";
 import { MAX_DOCUMENT } from "../schemas/plain/program.js";
 import {
   extensionOf,
@@ -35,16 +28,10 @@ const DROPPED = 4 * MAX_DOCUMENT;
 const scheduleImport: FastifyPluginAsync<{
   config: Config["uploads"];
 }> = async (app, { config }) => {
-  app.removeAllContentTypeParsers();
-  await app.register(multipart);
-  app.addHook("onError", async function dropBody({ raw }) {
-    dropRest(raw, DROPPED);
-  });
-  const limitUploader = limitRate(app, {
+  const onRequest = await takeForms(app, {
     perMinute: config.perMinute,
     what: "imports",
-    keyOf: ({ world, uploader: { tokenId, clientId } }) =>
-      JSON.stringify([world?.value.id, tokenId, clientId]),
+    dropped: DROPPED,
   });
 
   app.post(
@@ -55,7 +42,7 @@ const scheduleImport: FastifyPluginAsync<{
         holdsLargeBody: true,
         answers: { 400: responseRef("InvalidProgram") },
       },
-      onRequest: [limitUploader, refuseOtherThanForms],
+      onRequest,
       schema: {
         operationId: "uploadProgram",
         summary: "Import a program from a form",
@@ -112,10 +99,7 @@ async function importDocument(
   const { value: world } = request.world!;
   const key = newFileKey(world.id, extension);
   /** The body and the parser may have taken long, so the rights are checked again. */
-  const admit = async () => {
-    await request.admission!(request);
-    if (request.world!.value.id !== world.id) throw new Refusal(403, "");
-  };
+  const admit = () => admitAgain(request, world.id);
   await server.files.put(key, Readable.from([bytes]), async (stored) => {
     await admit();
     const file = { key, ...stored };

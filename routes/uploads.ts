@@ -1,18 +1,10 @@
-import multipart from "@fastify/multipart";
 import type { FastifyPluginAsync, FastifyReply, FastifyRequest } from "fastify";
 import type { Config } from "../config.js";
 import type { StoredBytes } from "../db/contract/files.js";
-import { uploader } from "../plugins/auth/uploader.js";
+import { admitAgain, uploader } from "../plugins/auth/uploader.js";
 import { clientGone } from "../plugins/http/connections.js";
-import { FileRefusal, Refusal } from "../plugins/http/errors.js";
-import { limitRate } from "../plugins/limits/rate.js";
-import {
-  atMost,
-  dropRest,
-  openForm,
-  peek,
-  refuseOtherThanForms,
-} from "../plugins/upload/form.js";
+import { FileRefusal } from "../plugins/http/errors.js";
+import { atMost, openForm, peek, takeForms } from "../plugins/upload/form.js";
 import { ImageCleaner } from "../plugins/upload/images.js";
 import { pixelsOf } from "../plugins/upload/pixels.js";
 import {
@@ -37,30 +29,20 @@ const uploads: FastifyPluginAsync<{ config: Config["uploads"] }> = async (
   app,
   { config },
 ) => {
-  // In this scope, no parser may read a body into memory.
-  app.removeAllContentTypeParsers();
-  await app.register(multipart);
-  const most = Math.max(DROPPED_AT_LEAST, DROPPED_UPLOADS * config.maxBytes);
-  app.addHook("onError", async function dropBody({ raw }) {
-    dropRest(raw, most);
+  const onRequest = await takeForms(app, {
+    perMinute: config.perMinute,
+    what: "uploads",
+    dropped: Math.max(DROPPED_AT_LEAST, DROPPED_UPLOADS * config.maxBytes),
   });
-
   const quota = new QuotaInProgress(app.store.files, config.worldMaxBytes);
   const images = new ImageCleaner();
   app.addHook("onClose", async () => images.close());
-
-  const limitUploader = limitRate(app, {
-    perMinute: config.perMinute,
-    what: "uploads",
-    keyOf: ({ world, uploader: { tokenId, clientId } }) =>
-      JSON.stringify([world?.value.id, tokenId, clientId]),
-  });
 
   app.post(
     "/storage/upload/",
     {
       config: { requires: uploader },
-      onRequest: [limitUploader, refuseOtherThanForms],
+      onRequest,
       schema: {
         operationId: "uploadFile",
         summary: "Upload a file",
@@ -111,10 +93,7 @@ const uploads: FastifyPluginAsync<{ config: Config["uploads"] }> = async (
 
     const key = newFileKey(world, extension);
     const record = async (stored: StoredBytes) => {
-      // The body may have taken minutes, so the right is checked again before the
-      // file becomes visible.
-      await request.admission!(request);
-      if (request.world!.value.id !== world) throw new Refusal(403, "");
+      await admitAgain(request, world);
       const file = { key, ...stored };
       await app.store.files.add(world, request.uploader, file, worldMaxBytes);
       counted.recorded(stored.size);

@@ -1,6 +1,6 @@
 import { hash } from "node:crypto";
 import { isCount, isId, type Shape } from "../../schemas/plain/shapes.js";
-import { Places } from "./places.js";
+import { Places } from "./hub.js";
 import type { Replica } from "./replica/replica.js";
 import type { ForeignItem, Topic } from "./replica/topic.js";
 

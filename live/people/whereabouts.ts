@@ -1,4 +1,4 @@
-import { Places } from "./places.js";
+import { Places } from "./hub.js";
 import type { Absence, Stay, Step } from "./stays.js";
 
 interface Entry {

@@ -1,6 +1,7 @@
 import { Stackless } from "../../plugins/stackless.js";
-import type { LiveProblem } from "../../schemas/live/index.js";
 import type { Faults } from "../../schemas/errors.js";
+import type { LiveProblem } from "../../schemas/live/index.js";
+import { lengthOf } from "../../schemas/plain/texts.js";
 
 /** A command that is refused. The connection stays open. */
 export class LiveError extends Stackless {
@@ -66,3 +67,23 @@ export const unavailable = () =>
 /** The server may or may not have done it. */
 export const doubtful = () =>
   new LiveError("server.doubtful", "Look whether it was done.");
+
+/**
+ * Checks the lengths of user texts.
+ * @param maxText the longest allowed text, in characters.
+ * @param texts by the path of their field; undefined for omitted ones.
+ * @throws {LiveError} `protocol.invalid_payload`, with each field that is too long.
+ */
+export function requireShort(
+  maxText: number,
+  texts: Record<string, string | undefined>,
+): void {
+  const long = Object.entries(texts).filter(
+    ([, text = ""]) => lengthOf(text) > maxText,
+  );
+  if (long.length === 0) return;
+  const fault = [`Must be at most ${maxText} characters.`];
+  throw invalidPayload(
+    Object.fromEntries(long.map(([field]) => [field, fault])),
+  );
+}

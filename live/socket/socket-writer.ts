@@ -227,6 +227,11 @@ interface Due {
   flush(joiner: Joiner): void;
 }
 
+/** Gets how many seconds the first frame of a pass waited until all were written. */
+interface PassMetrics {
+  delivered(seconds: number): void;
+}
+
 /** After how many sockets the clock is read. */
 const LOOKED_AT = 32;
 
@@ -247,12 +252,11 @@ export class Pump {
   readonly #waiting: { count: number; resolve: () => void }[] = [];
   readonly #joiner = new Joiner();
   readonly #clock: Clock;
-  readonly #onPass: (seconds: number) => void;
+  readonly #metrics: PassMetrics | undefined;
 
-  /** @param onPass gets how long the first frame of a pass waited. */
-  constructor(clock: Clock, onPass: (seconds: number) => void = () => {}) {
+  constructor(clock: Clock, metrics?: PassMetrics) {
     this.#clock = clock;
-    this.#onPass = onPass;
+    this.#metrics = metrics;
   }
 
   /** How many connections wait to be written to. */
@@ -286,7 +290,7 @@ export class Pump {
       this.#clock.soon(this.#run);
       return;
     }
-    this.#onPass((this.#clock.now() - this.#since) / 1000);
+    this.#metrics?.delivered((this.#clock.now() - this.#since) / 1000);
     this.#joiner.forget();
     this.#due = [];
     this.#next = 0;

@@ -1,7 +1,12 @@
 import type { IncomingMessage } from "node:http";
-import type { Multipart } from "@fastify/multipart";
-import type { FastifyRequest, onRequestHookHandler } from "fastify";
+import multipart, { type Multipart } from "@fastify/multipart";
+import type {
+  FastifyInstance,
+  FastifyRequest,
+  onRequestHookHandler,
+} from "fastify";
 import { FileRefusal } from "../http/errors.js";
+import { limitRate } from "../limits/rate.js";
 import { partCounter } from "./part-counter.js";
 
 /** The box into which an image is scaled down. */
@@ -23,8 +28,32 @@ export interface FormFile {
 const SIDES = ["width", "height"];
 const MAX_SIDE = 10_000;
 
+/**
+ * Makes the routes of a scope take forms as streams: no parser reads a body into memory.
+ * @param perMinute how many requests of an uploader are taken; `what` names them in the refusal.
+ * @param dropped how many bytes of a refused body are read and dropped; a client that sends more
+ *   is disconnected.
+ * @returns the hooks `onRequest` of these routes.
+ */
+export async function takeForms(
+  app: FastifyInstance,
+  { dropped, ...rate }: { perMinute: number; what: string; dropped: number },
+): Promise<onRequestHookHandler[]> {
+  app.removeAllContentTypeParsers();
+  await app.register(multipart);
+  app.addHook("onError", async function dropBody({ raw }) {
+    dropRest(raw, dropped);
+  });
+  const limitUploader = limitRate(app, {
+    ...rate,
+    keyOf: ({ world, uploader: { tokenId, clientId } }) =>
+      JSON.stringify([world?.value.id, tokenId, clientId]),
+  });
+  return [limitUploader, refuseOtherThanForms];
+}
+
 /** Refuses a body that is not a form, before it is read. */
-export const refuseOtherThanForms: onRequestHookHandler = (
+const refuseOtherThanForms: onRequestHookHandler = (
   { mediaType },
   _reply,
   done,
@@ -38,7 +67,7 @@ export const refuseOtherThanForms: onRequestHookHandler = (
  * after they have sent everything.
  * @param most how many bytes to drop; a client that sends more loses its connection.
  */
-export function dropRest(body: IncomingMessage, most: number): void {
+function dropRest(body: IncomingMessage, most: number): void {
   let left = most;
   // The parser of forms may have stopped reading.
   body.unpipe();

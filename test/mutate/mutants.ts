@@ -174,7 +174,7 @@ const votes = inArea("votes", [
     "questions are visible before a moderator saw them",
   ],
   [
-    "live/modules/items/commands.ts",
+    "live/modules/items/shared.ts",
     "if (!may(context, `${name}.read`) && !may(context, kind.manage)) {",
     `if (!name) {`,
     "the answer to a vote shows an item that its caller may not read",

@@ -6,9 +6,12 @@ import {
 import type { Clock } from "../../../db/log/clock.js";
 import type { Context, Sender } from "../../context.js";
 import type { CommandTable } from "../../module.js";
-import { invalidPayload, LiveError } from "../../rules/problems.js";
+import {
+  invalidPayload,
+  LiveError,
+  requireShort,
+} from "../../rules/problems.js";
 import { sentAnnouncement } from "../../rules/shapes.js";
-import { requireShort } from "../../rules/texts.js";
 
 /** The ports of the commands about announcements. */
 export interface AnnouncementPorts {

@@ -42,22 +42,24 @@ export interface ChannelPorts extends FeedPorts, AudiencePorts, MemberPorts {
 }
 
 /** Gets each event of a channel once, in order, after its subscribers. */
-type Noticed = (state: WorldState, delivery: Delivery) => Promise<void>;
+interface Notices {
+  delivered(state: WorldState, delivery: Delivery): Promise<void>;
+}
 
 /** The subscribers of channels, and the delivery of events to them in order. */
 export class Channels {
   readonly subscriptions = new Subscriptions();
   readonly #ports: ChannelPorts;
-  readonly #noticed: Noticed;
+  readonly #notices: Notices;
   readonly feed: Feed;
   readonly #reactions: Throttle;
   readonly #members: Members;
   /** The handlers of entries, after the feed. */
   readonly handlers: EntryHandlers;
 
-  constructor(ports: ChannelPorts, noticed: Noticed) {
+  constructor(ports: ChannelPorts, notices: Notices) {
     this.#ports = ports;
-    this.#noticed = noticed;
+    this.#notices = notices;
     this.feed = new Feed(ports, {
       prepare: (world, deliveries) => this.#prepare(world, deliveries),
       sizeOf: (channel) => this.#sizeOf(channel),
@@ -299,7 +301,7 @@ export class Channels {
       async () => this.subscriptions.of(channel)?.push(ports, state, pushed),
       ...deliveries.map((delivery) => () => {
         this.feed.notices(channel, delivery.event.id);
-        return this.#noticed(state, delivery);
+        return this.#notices.delivered(state, delivery);
       }),
     ];
   }

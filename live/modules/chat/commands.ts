@@ -84,7 +84,7 @@ async function join(
     if (lasts) {
       const { chat } = ports.store;
       const joined = await chat.join(world, channel, me.id, connection.author);
-      if (joined) ports.chatted(joined.event.type);
+      if (joined) ports.metrics?.chatted(joined.event.type);
       channels.absent(connection, channel, true);
     } else if (!isMember) channels.attend(connection, channel);
   } catch (error) {
@@ -128,7 +128,7 @@ async function leave({
       silent,
       connection.author,
     );
-    if (left) ports.chatted(left.event.type);
+    if (left) ports.metrics?.chatted(left.event.type);
   }
   // If the write failed, the client goes on getting messages.
   channels.unsubscribe(connection, channel);

@@ -29,7 +29,7 @@ export async function createDirect(
     hide,
     connection.author,
   );
-  for (const { event } of created) ports.chatted(event.type);
+  for (const { event } of created) ports.metrics?.chatted(event.type);
   const { readStates, channels } = ports;
   const isNew = created.length > 0;
   const tell = () => detach(readStates.tellOne(connection));

@@ -1,9 +1,10 @@
 import type { WorldStates } from "../../rules/world-states.js";
 import type { FastifyBaseLogger } from "fastify";
-import type { ChatEventType, ChatStore } from "../../../db/contract/chat.js";
+import type { ChatStore } from "../../../db/contract/chat.js";
 import { StoreError, type UserStore } from "../../../db/contract/store.js";
 import type { Connection } from "../../socket/connection.js";
 import { isSilenced } from "../../rules/rights.js";
+import type { ChatMetrics } from "./ports.js";
 import { hasName } from "./users.js";
 
 /** The ports of forced joins. */
@@ -11,8 +12,7 @@ export interface JoinPorts {
   readonly log: FastifyBaseLogger;
   readonly store: { readonly chat: ChatStore; readonly users: UserStore };
   readonly states: WorldStates;
-  /** There is a new event of a channel. */
-  readonly chatted: (type: ChatEventType) => void;
+  readonly metrics: ChatMetrics | undefined;
 }
 
 /**
@@ -52,6 +52,6 @@ async function join(ports: JoinPorts, connection: Connection): Promise<void> {
     // Without the connection, which asked for nothing: it gets the push like the others.
     const by = { kind: "user", user: login.user } as const;
     const join = await chat.join(world, id, login.user, by);
-    if (join) ports.chatted(join.event.type);
+    if (join) ports.metrics?.chatted(join.event.type);
   }
 }

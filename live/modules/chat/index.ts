@@ -34,9 +34,7 @@ export function chatModule(ports: ChatModulePorts): ChatModule {
     lastDelivered: (world, channel) => channels.lastDelivered(world, channel),
     lastNoticed: (world, channel) => channels.lastNoticed(world, channel),
   });
-  const channels = new Channels(ports, (state, delivery) =>
-    readStates.delivered(state, delivery),
-  );
+  const channels = new Channels(ports, readStates);
   const pages = new PageCache(ports.isCurrent);
   return {
     ...{ channels, readStates, pages },

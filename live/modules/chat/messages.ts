@@ -130,8 +130,8 @@ async function send(
     },
     connection.author,
   );
-  ports.chatted(delivery.event.type);
-  if (!isEdit) ports.counted(connection.world);
+  ports.metrics?.chatted(delivery.event.type);
+  if (!isEdit) ports.activity.count(connection.world, "messages");
   mentions.warn(delivery);
   return { event: sentEvent(delivery.event, () => undefined) };
 }

@@ -6,6 +6,11 @@ import type { Channels } from "./channels.js";
 import type { PageCache } from "./page-cache.js";
 import type { ReadStates } from "./unread/index.js";
 
+/** Counts the events of channels that this process made. */
+export interface ChatMetrics {
+  chatted(type: ChatEventType): void;
+}
+
 /** The ports of the commands of the chat. */
 export interface ChatPorts {
   readonly clock: Clock;
@@ -15,8 +20,7 @@ export interface ChatPorts {
   readonly channels: Channels;
   readonly readStates: ReadStates;
   readonly pages: PageCache;
-  /** There is a new event of a channel, made by this process. */
-  readonly chatted: (type: ChatEventType) => void;
-  /** There is a new message in a world, made by this process. */
-  readonly counted: (world: string) => void;
+  readonly metrics: ChatMetrics | undefined;
+  /** Counts the new messages of a world. */
+  readonly activity: { count(world: string, what: "messages"): void };
 }

@@ -13,7 +13,7 @@ import {
   MAX_LISTED_SIZE,
   may,
   placeOf,
-} from "../commands.js";
+} from "../shared.js";
 import { changedOptions, newOptions, optionTexts } from "./options.js";
 import { type PollPushes, sentPoll } from "./pushes.js";
 
@@ -21,8 +21,8 @@ import { type PollPushes, sentPoll } from "./pushes.js";
 export interface PollPorts extends ItemPorts {
   readonly store: { readonly polls: PollStore };
   readonly votes: PollPushes;
-  /** A poll became an event of the chat. */
-  readonly chatted: (type: ChatEventType) => void;
+  /** Counts polls that became events of the chat. */
+  readonly metrics: { chatted(type: ChatEventType): void } | undefined;
 }
 
 type Context = RoomContext<PollPorts, Sender>;
@@ -57,8 +57,8 @@ const { create, update, remove, vote, pin, unpin } = itemHandlers({
     };
   },
 
-  changed({ chatted }, { delivery }) {
-    if (delivery) chatted(delivery.event.type);
+  changed({ metrics }, { delivery }) {
+    if (delivery) metrics?.chatted(delivery.event.type);
   },
 
   async vote(context, id, { options }) {

@@ -8,7 +8,7 @@ import type { EntryHandlers, EventOf } from "../../../module.js";
 import type { View } from "../../../rules/world-state.js";
 import type { Connection } from "../../../socket/connection.js";
 import { pushFrame } from "../../../socket/frame.js";
-import { authorsOf, pushDeleted, pushPinned } from "../pushes.js";
+import { authorsOf, pushDeleted, pushPinned } from "../shared.js";
 import { type Turnout, Voters } from "./voters.js";
 
 /** A poll as clients get it. */

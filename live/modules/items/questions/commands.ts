@@ -11,7 +11,7 @@ import {
   MAX_LISTED_SIZE,
   may,
   placeOf,
-} from "../commands.js";
+} from "../shared.js";
 import { sentQuestion } from "./shapes.js";
 
 /** What the commands about questions need. */

@@ -7,7 +7,7 @@ import { isVisible } from "../../../../schemas/plain/items.js";
 import type { PermissionKey } from "../../../../schemas/plain/permissions.js";
 import type { FrameFor, Pushes } from "../../../delivery/push.js";
 import { pushFrame } from "../../../socket/frame.js";
-import { authorsOf, pushDeleted, pushPinned } from "../pushes.js";
+import { authorsOf, pushDeleted, pushPinned } from "../shared.js";
 import { sentQuestion } from "./shapes.js";
 
 /** The key of the people who see a question. */
