@@ -2,7 +2,6 @@ import type { Author } from "../../../db/contract/author.js";
 import {
   NO_PROGRAM,
   NO_ROOM,
-  type Program,
   type ProgramStore,
 } from "../../../db/contract/program.js";
 import {
@@ -12,15 +11,10 @@ import {
 } from "../../../db/rules/program-rows.js";
 import type { Session } from "../../../schemas/program.js";
 import type { Sync } from "./sync.js";
+import type { StoredProgram } from "./tables.js";
 import type { Transaction } from "./transaction.js";
 
 // The program of a world in a simulated store.
-
-/** The program of a world, and the rows that it is made of. */
-export interface StoredProgram {
-  readonly rows: readonly SessionRow[];
-  readonly program: Program;
-}
 
 const NONE: StoredProgram = { rows: [], program: NO_PROGRAM };
 

@@ -7,7 +7,14 @@ import type { OptionRow, PollRow } from "../../../db/rules/poll-rows.js";
 import type { QuestionRow } from "../../../db/rules/question-rows.js";
 import type { OwnRoomRow } from "../../../db/rules/room-rows.js";
 import type { UserRow, WorldRow } from "../../../db/rules/rows.js";
-import type { StoredProgram } from "./program.js";
+import type { Program } from "../../../db/contract/program.js";
+import type { SessionRow } from "../../../db/rules/program-rows.js";
+
+/** The program of a world, and the rows that it is made of. */
+export interface StoredProgram {
+  readonly rows: readonly SessionRow[];
+  readonly program: Program;
+}
 
 /** Something of a world. */
 type Of<T> = Readonly<T & { world: string }>;
