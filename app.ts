@@ -52,6 +52,7 @@ import openapiRoute from "./routes/openapi.js";
 import media from "./routes/media.js";
 import rooms from "./routes/rooms.js";
 import setupRoute from "./routes/setup.js";
+import login from "./routes/login.js";
 import signIn from "./routes/sign-in.js";
 import program from "./routes/program.js";
 import programFeed from "./routes/program-feed.js";
@@ -157,6 +158,7 @@ export const foyer: FastifyPluginCallback<FoyerOptions> = fp<FoyerOptions>(
       const { web: pages, uploads } = config;
       app.register(web, { embedOrigins: pages.embedOrigins, uploads });
       app.register(signIn);
+      app.register(login);
       app.register(setup, { key: options.setup });
       app.register(setupRoute);
     }

@@ -12,7 +12,10 @@ export const NAME = "Conformance";
 export const MODULES = [
   { type: "livestream.native", config: { hls_url: "https://example.org/s" } },
   { type: "chat.native", config: {} },
-  { type: "question", config: { active: true, requires_moderation: true } },
+  {
+    type: "question",
+    config: { active: true, requires_moderation: true, anonymous: true },
+  },
   { type: "poll", config: { active: true } },
 ];
 
@@ -114,6 +117,9 @@ export abstract class Stage {
 
   /** Makes a session without a room. @returns its id. */
   abstract session(state?: "public" | "draft"): Promise<string>;
+
+  /** Makes a screen. @returns its id. */
+  abstract kiosk(): Promise<string>;
 
   /** The end of something that ends by itself, in milliseconds since 1970. */
   abstract soon(): number;

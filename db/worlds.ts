@@ -2,6 +2,7 @@ import { randomBytes, randomUUID } from "node:crypto";
 import type { Author } from "./contract/author.js";
 import type { Engines } from "./contract/engines.js";
 import { type Store, StoreError, type WorldStore } from "./contract/store.js";
+import { kindOf } from "./rules/user-kinds.js";
 import { defaultPermissionConfig } from "../schemas/plain/permissions.js";
 import type { WorldCopy } from "../schemas/world-document.js";
 import { roomsOf, type Template } from "../schemas/plain/templates.js";
@@ -108,7 +109,9 @@ export async function cloneWorld(
   names: WorldNames,
 ): Promise<World> {
   const copy = await exportWorld(store, id, { votes: false });
-  const { world, rooms, users = [], announcements = [] } = copy;
+  const { world, rooms, announcements = [] } = copy;
+  // Screens and people of the hall came by links of the first world.
+  const users = (copy.users ?? []).filter((user) => kindOf(user) === "person");
   const { questions = [], polls = [] } = copy;
   const newIds = new Map(
     [...rooms, ...users].map((each) => [each.id, randomUUID()]),
@@ -133,7 +136,9 @@ export async function cloneWorld(
     users: users.map(({ blocked, ...user }) => ({
       ...user,
       id: newId(user.id),
-      ...(blocked && { blocked: blocked.map(newId) }),
+      ...(blocked && {
+        blocked: blocked.flatMap((id) => newIds.get(id) ?? []),
+      }),
     })),
     announcements: announcements.map((announcement) => ({
       ...announcement,
@@ -257,29 +262,42 @@ export interface TokenOptions {
   expiresIn?: string;
 }
 
+/** How long the token of a screen is valid. */
+const SCREEN = "365d";
+
+/** Signs the token of a screen with the first key of a world. It names no user of the API. */
+export const signKiosk = (world: World, kiosk: string): Promise<string> =>
+  sign(world, { kiosk, traits: [] }, SCREEN);
+
 /** Signs a token with the first key of a world. */
-export async function signToken(
-  { config }: World,
+export const signToken = (
+  world: World,
   {
     uid,
     traits = ADMINISTRATOR,
     profile,
     expiresIn = "30d",
   }: TokenOptions = {},
+): Promise<string> =>
+  sign(
+    world,
+    { ...(uid !== undefined && { uid }), ...(profile && { profile }), traits },
+    expiresIn,
+  );
+
+async function sign(
+  { config }: World,
+  claims: object,
+  expiresIn: string,
 ): Promise<string> {
   // Imported here, because most commands sign nothing.
   const { createSigner } = await import("fast-jwt");
   const { issuer, audience, secret } = config.JWT_secrets[0]!;
-  const sign = createSigner({
+  return createSigner({
     key: secret,
     algorithm: "HS256",
     iss: issuer,
     aud: audience,
     expiresIn,
-  });
-  return sign({
-    ...(uid !== undefined && { uid }),
-    ...(profile && { profile }),
-    traits,
-  });
+  })(claims);
 }

@@ -7,7 +7,9 @@ import { sharedMessages } from "./modules/chat/messages.js";
 import { pollList, polls } from "./modules/items/polls/commands.js";
 import { questionList, questions } from "./modules/items/questions/commands.js";
 import { program } from "./modules/program/commands.js";
+import { invites } from "./modules/rooms/invites.js";
 import { rooms } from "./modules/rooms/commands.js";
+import { kiosks } from "./modules/users/kiosks.js";
 import { moderation, users } from "./modules/users/commands.js";
 import { records } from "./modules/world/records.js";
 import { world } from "./modules/world/commands.js";
@@ -15,9 +17,11 @@ import { world } from "./modules/world/commands.js";
 /** Every command, with its requirements. */
 export const commands = {
   ...users,
+  ...kiosks,
   ...world,
   ...records,
   ...rooms,
+  ...invites,
   ...announcements,
   ...chat,
   ...questions,

@@ -137,7 +137,9 @@ export function composeLive(parts: LiveParts) {
   });
   const announcements = announcementModule({ ...delivery, store, limits });
   const { forceJoins } = chat;
-  const users = userModule({ clock, store, presence, rates, forceJoins });
+  const users = userModule({
+    ...{ clock, random, store, presence, rates, forceJoins },
+  });
   const reactions = new Reactions({ ...delivery, replica });
   const rooms = roomModule({
     ...{ clock, store, rates, doors, presence },

@@ -1,4 +1,5 @@
-import type { UserStore, WorldStore } from "../db/contract/store.js";
+import type { InviteStore } from "../db/contract/invites.js";
+import type { RoomStore, UserStore, WorldStore } from "../db/contract/store.js";
 import type { Clock } from "../db/log/clock.js";
 import {
   type CommandName,
@@ -20,8 +21,15 @@ import type {
   CommandTable,
   Requirement,
 } from "./module.js";
-import { invalidPayload, LiveError, worldDenied } from "./rules/problems.js";
+import {
+  invalidPayload,
+  LiveError,
+  roomDenied,
+  worldDenied,
+} from "./rules/problems.js";
 import { mayInWorld } from "./rules/rights.js";
+import { isInReach } from "./rules/scopes.js";
+import { requireInvite } from "./people/scoped.js";
 import type { WorldStates } from "./rules/world-states.js";
 import type { Connection } from "./socket/connection.js";
 import type { Login } from "./socket/login-state.js";
@@ -78,6 +86,8 @@ export interface DispatchPorts {
   readonly store: {
     readonly worlds: WorldStore;
     readonly users: UserStore;
+    readonly rooms: RoomStore;
+    readonly invites: InviteStore;
   };
   readonly states: WorldStates;
   /** The push that brings a connection its new rights; undefined for none. */
@@ -186,6 +196,9 @@ function runOf(ports: TargetPorts, name: CommandName, declared: object): Run {
   };
   return async (context, order) => {
     const { payload } = order;
+    if (!isInReach(context.login.scope, name)) {
+      throw "requires" in command ? worldDenied() : roomDenied();
+    }
     if ("requires" in command) {
       requireInWorld(context, command.requires);
       check(order);
@@ -250,8 +263,10 @@ async function contextOf(
 ): Promise<Context> {
   const { worlds, users } = store;
   const world = await worlds.get(connection.world);
-  const ended = reasonToEnd(login.identity, world, clock.date());
+  const { identity, scope } = login;
+  const ended = reasonToEnd(identity, world, clock.date(), scope);
   if (ended) throw throwOut(connection, ended);
+  if (scope) await requireInvite({ clock, store }, connection.world, scope);
   const me = await users.get(connection.world, login.user);
   // An entry about the user that is not applied yet may be a ban: without a state, the
   // values read here cause no frame.

@@ -56,6 +56,7 @@ const table: Record<string, string> = {
   "GET /w/:world/manifest.webmanifest": all200,
   "GET /w/:world/sign-in/:provider/": all404,
   "GET /w/:world/sign-in/:provider/callback": all404,
+  "GET /login/:token": all404,
   "GET /setup": all200,
   "GET /web/player.html": all200,
   "GET /web/:name": all200,

@@ -241,6 +241,13 @@ export class RemoteStage extends Stage {
     return id;
   }
 
+  override async kiosk(): Promise<string> {
+    const admin = await this.#site.administrator();
+    const profile = { display_name: `${SECRET} screen` };
+    const { user } = await admin.do("user.kiosk.create", { profile });
+    return user.id;
+  }
+
   override soon(): number {
     return this.#site.rest.now + VISIBLE;
   }

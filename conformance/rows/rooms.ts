@@ -99,6 +99,17 @@ export const roomRows: Rows = {
       ["room.viewer.removed", "mine"],
     ],
   },
+  "room.invite.anonymous.link": {
+    as: "admin",
+    inRoom: "room.invite",
+    payload: ({ room }) => ({ room }),
+  },
+  "room.invite.anonymous.end": {
+    as: "admin",
+    inRoom: "room.update",
+    payload: ({ room }) => ({ room }),
+    answer: {},
+  },
   "room.config.list": {
     as: "admin",
     requires: "room.update",

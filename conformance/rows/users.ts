@@ -50,6 +50,21 @@ export const userRows: Rows = {
     requires: "user.list",
     payload: () => ({ include_banned: false }),
   },
+  "user.kiosk.create": {
+    as: "admin",
+    requires: "world.update",
+    payload: ({ room }) => ({
+      profile: { display_name: "Screen", room_id: room },
+    }),
+    answer: { user: { profile: { display_name: "Screen" } } },
+  },
+  "user.kiosk.fetch": {
+    as: "admin",
+    requires: "user.manage",
+    refused: { foreigner: "user.not_found" },
+    payload: async (it) => ({ id: await it.kiosk() }),
+    answer: ({ payload: { id } }) => ({ id, deleted: false }),
+  },
   "user.list.search": {
     requires: "login",
     payload: (it) => ({

@@ -49,6 +49,9 @@ export const worldRows: Rows = {
     answer: { resultid: "question_history:xlsx" },
   },
   "world.report.generate.poll_history": { as: "admin", requires: "world.feed" },
+  "world.report.generate.roomviews": { as: "admin", requires: "world.feed" },
+  "world.report.generate.sessionviews": { as: "admin", requires: "world.feed" },
+  "world.report.generate.views": { as: "admin", requires: "world.feed" },
   "world.report.status": {
     as: "admin",
     requires: "world.feed",

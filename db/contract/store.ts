@@ -2,6 +2,8 @@ import type { Announcement, AnnouncementDraft } from "./announcements.js";
 import type { PermissionConfig } from "../../schemas/plain/permissions.js";
 import type { AttendanceStore } from "./attendance.js";
 import type { AuditStore } from "./audit.js";
+import type { InviteStore } from "./invites.js";
+import type { UserKind } from "../rules/user-kinds.js";
 import type { ChatStore } from "./chat.js";
 import type { WebhookStore } from "./webhooks.js";
 import type { LogStore } from "../log/entries.js";
@@ -173,6 +175,8 @@ export interface UserSearch extends PageSelection {
   banned?: boolean | undefined;
   /** Only users with a display name that is not empty. */
   named?: boolean | undefined;
+  /** People by default. */
+  kind?: UserKind | undefined;
 }
 
 /** A page of found users. */
@@ -308,6 +312,7 @@ export interface Store {
   readonly polls: PollStore;
   readonly program: ProgramStore;
   readonly programLinks: ProgramLinkStore;
+  readonly invites: InviteStore;
   readonly webhooks: WebhookStore;
   readonly audit: AuditStore;
   readonly log: LogStore;
@@ -583,7 +588,7 @@ export interface UserStore {
    */
   blocked(worldId: string, id: string): Promise<UserRecord[]>;
   /**
-   * The users of a world, without erased ones: the last seen first, and users of
+   * The people of a world, without erased ones: the last seen first, and users of
    * the same millisecond in ascending order of their ids.
    * @throws {StoreError} `large` when the page would take more than a few MiB. A
    *   page with one user is never refused.

@@ -391,6 +391,15 @@ export const TABLES: readonly Table[] = [
     4,
   ),
   table(
+    "room_invites",
+    "world_id room_id; world_id token",
+    {
+      ...{ world_id: idOf("worlds"), room_id: idOf("rooms") },
+      ...{ token: text, ends: number },
+    },
+    4,
+  ),
+  table(
     "log_heads",
     "world_id",
     {

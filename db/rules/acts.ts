@@ -12,6 +12,21 @@ export const tokenCreated = (traits: readonly string[], number = 1): Act => ({
   ],
 });
 
+/** A room got a link for people without a name, or keeps it for longer. */
+export const inviteMade = (room: string): Act => ({
+  ...{ type: "invite.created", subject: { room_id: room } },
+});
+
+/** The link of a room for people without a name has ended. */
+export const inviteEnded = (room: string): Act => ({
+  ...{ type: "invite.ended", subject: { room_id: room } },
+});
+
+/** A screen got a user. */
+export const kioskCreated = (user: string): Act => ({
+  ...{ type: "kiosk.created", subject: { user_id: user } },
+});
+
 /** What is left of an event was sent. @param kind such as `chat`. */
 export const resultsExported = (
   kind: string,

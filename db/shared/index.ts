@@ -2,6 +2,7 @@ import { announcements } from "./announcements.js";
 import { attendance } from "./attendance.js";
 import { audit } from "./audit.js";
 import { files } from "./files.js";
+import { invites } from "./invites.js";
 import { polls } from "./polls.js";
 import { program } from "./program/index.js";
 import { programLinks } from "./program-links.js";
@@ -14,6 +15,7 @@ export const domains = {
   attendance,
   audit,
   files,
+  invites,
   polls,
   program,
   programLinks,

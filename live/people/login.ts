@@ -3,7 +3,7 @@ import { type Identified, IdentityError } from "../../plugins/auth/identity.js";
 import type { World } from "../../schemas/worlds.js";
 import type { Connection } from "../socket/connection.js";
 import type { Login } from "../socket/login-state.js";
-import { reasonToEnd, throwOut } from "../socket/endings.js";
+import { reasonToEnd, roomOfScreen, throwOut } from "../socket/endings.js";
 import { frameAround } from "../socket/frame.js";
 import { jsonOf } from "../rules/encoding.js";
 import {
@@ -20,11 +20,17 @@ import type { Counting, SentCrowds } from "../rules/crowds.js";
 import type { View } from "../rules/world-state.js";
 import type { WorldStates } from "../rules/world-states.js";
 import type { LiveLimits } from "../../config.js";
-import type { UserStore } from "../../db/contract/store.js";
 import type { Clock } from "../../db/log/clock.js";
 import type { Identify } from "../../plugins/auth/identity.js";
 import type { Guests } from "../../plugins/limits/guests.js";
 import type { Doors } from "./doors.js";
+import {
+  invited,
+  requireInvite,
+  type Scoped,
+  type ScopePorts,
+  screenOf,
+} from "./scoped.js";
 
 /** How far ahead the clock of an issuer may be, in seconds. */
 const CLOCK_SKEW = 5;
@@ -33,7 +39,7 @@ const CLOCK_SKEW = 5;
 export interface LoginPorts {
   readonly clock: Clock;
   readonly limits: LiveLimits;
-  readonly store: { readonly users: UserStore };
+  readonly store: ScopePorts["store"];
   readonly identify: Identify;
   readonly guests: Guests;
   readonly rates: Rates;
@@ -56,6 +62,7 @@ export interface LoginPorts {
 interface Credentials {
   token?: unknown;
   client_id?: unknown;
+  invite_token?: unknown;
   changes?: unknown;
 }
 
@@ -80,9 +87,9 @@ export async function logIn(
   if (typeof changes !== "boolean") {
     throw invalidPayload({ changes: ["Must be true or false."] });
   }
-  const { identity, world } = await identify(ports, connection, payload);
+  const { identity, world, scope } = await identify(ports, connection, payload);
   const isGuest = identity.clientId !== undefined;
-  const who = { traits: identity.traits, state: "" as const };
+  const who = { traits: identity.traits, state: "" as const, scope };
   if (!mayInWorld(who, "world.view", world.value)) {
     throw new LiveError(isGuest ? "auth.missing_token" : "auth.denied");
   }
@@ -91,6 +98,7 @@ export async function logIn(
   const { world: id, address } = connection;
   if (
     clientId !== undefined &&
+    scope?.kind !== "kiosk" &&
     !(await ports.guests.admits(id, clientId, address))
   ) {
     throw new LiveError(
@@ -107,8 +115,13 @@ export async function logIn(
     login: true,
   });
   if (entered.moderation_state === "banned") throw banned(changes);
+  // The user of a screen was erased in between, and the entry made another one.
+  if (scope?.kind === "kiosk" && !entered.profile) {
+    throw new LiveError("auth.invalid_token");
+  }
   const login: Login = {
     identity,
+    ...(scope && { scope }),
     changes,
     traits: identity.traits,
     user: entered.id,
@@ -120,6 +133,10 @@ export async function logIn(
     await ports.doors.enterWorld(connection, login);
     const user = await ports.store.users.get(connection.world, entered.id);
     if (!user || user.deleted) throw new LiveError("auth.denied");
+    await requireInvite(ports, connection.world, scope);
+    if (scope?.kind === "kiosk" && roomOfScreen(user) !== scope.room) {
+      throw new LiveError("server.unavailable", "Log in again.");
+    }
     if (user.moderation_state === "banned") throw banned(changes);
     // What an entry has brought meanwhile is newer.
     if (login.state === entered.moderation_state) {
@@ -144,11 +161,14 @@ export async function logIn(
 async function identify(
   ports: LoginPorts,
   { world }: Connection,
-  { token, client_id }: Credentials,
-): Promise<Identified> {
+  { token, client_id, invite_token }: Credentials,
+): Promise<Identified & Scoped> {
   if (token !== undefined && token !== null) {
     if (typeof token !== "string") throw new LiveError("auth.invalid_token");
     const found = await identifyBy(ports, { token }, world);
+    if (found.identity.kiosk !== undefined) {
+      return { ...found, ...(await screenOf(ports, world, found.identity)) };
+    }
     if (found.identity.tokenId === undefined) {
       throw new LiveError("auth.invalid_token", "The token has no uid.");
     }
@@ -166,7 +186,14 @@ async function identify(
       ? String(client_id)
       : client_id;
   const isText = typeof clientId === "string";
-  return identifyBy(ports, { clientId: isText ? clientId : "" }, world);
+  const found = await identifyBy(
+    ports,
+    { clientId: isText ? clientId : "" },
+    world,
+  );
+  if ((invite_token ?? "") === "") return found;
+  const scoped = await invited(ports, world, found.identity, invite_token);
+  return { ...found, ...scoped };
 }
 
 async function identifyBy(
@@ -175,7 +202,7 @@ async function identifyBy(
   world: string,
 ): Promise<Identified> {
   try {
-    return await ports.identify(credentials, world);
+    return await ports.identify({ ...credentials, screens: true }, world);
   } catch (error) {
     if (!(error instanceof IdentityError)) throw error;
     if ("clientId" in credentials) {
@@ -210,7 +237,9 @@ async function answerOf(
   // While the login waited, a key may have been removed, or the world been closed. From
   // here on, every change finds the connection.
   const now = ports.clock.date();
-  const ended = reasonToEnd(login.identity, state?.world, now);
+  const ended = reasonToEnd(
+    ...([login.identity, state?.world, now, login.scope] as const),
+  );
   if (!state || ended) {
     throw throwOut(connection, ended ?? "world.unknown_world");
   }

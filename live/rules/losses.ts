@@ -106,9 +106,11 @@ export class LessenedView implements Seen {
   /** The state of a client that got this. */
   readonly told: Told = new Told(this);
   readonly #rights: ReadonlyMap<string, string>;
+  readonly #view: Seen;
 
   constructor(view: Seen, losses: Losses) {
     this.state = view.state;
+    this.#view = view;
     this.permissions = losses.kept(view.permissions);
     this.#rights = new Map(
       view.rooms.flatMap((room) => {
@@ -129,11 +131,15 @@ export class LessenedView implements Seen {
 
   room(id: string): string | undefined {
     const rights = this.#rights.get(id);
-    return rights && `${this.state.roomJson(id, rights)}}`;
+    return rights && `${this.roomJson(id, rights)}}`;
+  }
+
+  roomJson(id: string, rights: string): string {
+    return this.#view.roomJson(id, rights);
   }
 
   roomWith(id: string, crowd: string): string {
-    return `${this.state.roomJson(id, this.#rights.get(id)!)},${crowd}}`;
+    return `${this.roomJson(id, this.#rights.get(id)!)},${crowd}}`;
   }
 
   json(crowds: SentCrowds): Buffer {

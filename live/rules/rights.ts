@@ -1,11 +1,14 @@
+import type { Invite } from "../../db/contract/invites.js";
 import type { RoomValue, UserRecord } from "../../db/contract/store.js";
 import {
   grants,
+  inScope,
   isWithheld,
   type PermissionConfig,
   type PermissionKey,
   permissionKeys,
   permissionStrings as strings,
+  type Scope,
 } from "../../schemas/plain/permissions.js";
 import type { World } from "../../schemas/worlds.js";
 
@@ -19,6 +22,8 @@ export type ModerationState = UserRecord["moderation_state"];
 export interface Bearer {
   readonly traits: ReadonlySet<string>;
   readonly state: ModerationState;
+  /** Of users who came by a link that opens little; it counts in place of the rules. */
+  readonly scope?: Scope | undefined;
 }
 
 /** The strings of each key, in the order of the keys. */
@@ -41,21 +46,56 @@ export const isSilenced = ({
 }: Pick<UserRecord, "moderation_state">): boolean =>
   moderation_state === "silenced";
 
+/** The part of a room that decides about rights. */
+export type RuledRoom = Pick<RoomValue, "id" | "permission_config"> & {
+  /** Undefined for a room that was deleted. */
+  readonly module_config?: RoomValue["module_config"] | undefined;
+};
+
+/** Whether a room takes questions or votes of people without a name. */
+export const takesAnonymous = ({ module_config = [] }: RuledRoom): boolean =>
+  module_config.some(({ type, config }) => {
+    const { anonymous } = (config ?? {}) as { anonymous?: unknown };
+    return (type === "question" || type === "poll") && anonymous === true;
+  });
+
+/**
+ * Whether a link still lets people into its room without a name.
+ * @param room of the link; undefined if it is gone.
+ * @param now in milliseconds since 1970.
+ */
+export const isInvited = (
+  invite: Invite | undefined,
+  room: RuledRoom | undefined,
+  now: number,
+): boolean =>
+  invite !== undefined &&
+  room?.id === invite.room &&
+  invite.ends > now &&
+  takesAnonymous(room);
+
 /** Whether a user has a key on the world. */
 export const mayInWorld = (
   who: Bearer,
   key: PermissionKey,
   { permission_config: rules }: Pick<World, "permission_config">,
-): boolean => !isWithheld(who.state, key) && grants(key, who.traits, rules);
+): boolean =>
+  !isWithheld(who.state, key) &&
+  (who.scope ? inScope(who.scope, key, rules) : grants(key, who.traits, rules));
 
 /** Whether a user has a key in a room. It also takes `room.view`. */
 export const mayInRoom = (
   who: Bearer,
   key: PermissionKey,
   { permission_config: rules }: Pick<World, "permission_config">,
-  { permission_config: own }: Pick<RoomValue, "permission_config">,
-): boolean =>
-  !isWithheld(who.state, key) && grants(key, who.traits, rules, own);
+  room: RuledRoom,
+): boolean => {
+  if (isWithheld(who.state, key)) return false;
+  if (key === "room.invite" && !takesAnonymous(room)) return false;
+  return who.scope
+    ? inScope(who.scope, key, rules, room)
+    : grants(key, who.traits, rules, room.permission_config);
+};
 
 /** The strings of a user's permissions on a world. */
 export const stringsInWorld = (who: Bearer, world: World): string[] =>
@@ -67,7 +107,7 @@ export const stringsInWorld = (who: Bearer, world: World): string[] =>
 export const stringsInRoom = (
   who: Bearer,
   world: World,
-  room: Pick<RoomValue, "permission_config">,
+  room: RuledRoom,
 ): string[] =>
   listed.flatMap(({ key, room: name }) =>
     name !== undefined && mayInRoom(who, key, world, room) ? [name] : [],

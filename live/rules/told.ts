@@ -9,9 +9,9 @@ export interface Seen {
     readonly world: { readonly value: { readonly id: string } };
     readonly worldJson: string;
     room(id: string): RoomValue | undefined;
-    /** A room with some permissions, as JSON without the last brace. */
-    roomJson(id: string, rights: string): string;
   };
+  /** A room with some permissions, as JSON without the last brace. */
+  roomJson(id: string, rights: string): string;
   sees(room: string): boolean;
   /** The permissions on a room, as JSON; undefined if it is not in the view. */
   rightsIn(room: string): string | undefined;

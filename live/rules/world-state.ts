@@ -24,14 +24,20 @@ const KEPT_VIEWS = 16;
 
 const worldJsonOf = oncePer((world: World) => JSON.stringify(sentWorld(world)));
 
-/** The JSON of a room before and after the permissions. */
-const aroundPermissions = oncePer((room: RoomValue): [string, string] => {
-  const { modules, ...rest } = sentRoom(room);
-  return [
-    `${jsonOf(rest).slice(0, -1)},"permissions":`,
-    `,"modules":${JSON.stringify(modules)}`,
-  ];
-});
+/** The JSON of a room before and after the permissions. @param types of its modules; undefined for all. */
+const jsonAround =
+  (types?: ReadonlySet<string>) =>
+  (room: RoomValue): [string, string] => {
+    const { modules, ...rest } = sentRoom(room);
+    const shown = modules.filter(({ type }) => types?.has(type) ?? true);
+    return [
+      `${jsonOf(rest).slice(0, -1)},"permissions":`,
+      `,"modules":${JSON.stringify(shown)}`,
+    ];
+  };
+
+const aroundPermissions = oncePer(jsonAround());
+const aroundForAnonymous = oncePer(jsonAround(new Set(["question", "poll"])));
 
 /** A world as users with the same rights see it. It is made once for all of them. */
 export class View implements Seen {
@@ -142,12 +148,17 @@ export class View implements Seen {
   /** A room as they see it, as JSON without its crowd; undefined if they do not. */
   room(id: string): string | undefined {
     const permissions = this.#rooms.get(id);
-    return permissions && `${this.state.roomJson(id, permissions)}}`;
+    return permissions && `${this.roomJson(id, permissions)}}`;
+  }
+
+  roomJson(id: string, rights: string): string {
+    const isAnonymous = this.who.scope?.kind === "anonymous";
+    return this.state.roomJson(id, rights, isAnonymous);
   }
 
   /** A room that they see, as JSON. @param crowd the fields about its crowd. */
   roomWith(id: string, crowd: string): string {
-    return `${this.state.roomJson(id, this.#rooms.get(id)!)},${crowd}}`;
+    return `${this.roomJson(id, this.#rooms.get(id)!)},${crowd}}`;
   }
 
   rightsIn(room: string): string | undefined {
@@ -267,9 +278,13 @@ export class WorldState {
     return known ?? json;
   }
 
-  /** A room with a user's permissions, as JSON without the last brace. */
-  roomJson(id: string, permissions: string): string {
-    const [before, after] = aroundPermissions(this.room(id)!);
+  /**
+   * A room with a user's permissions, as JSON without the last brace.
+   * @param isAnonymous whether it is for a person of the hall, who gets nothing but questions and polls.
+   */
+  roomJson(id: string, permissions: string, isAnonymous: boolean): string {
+    const around = isAnonymous ? aroundForAnonymous : aroundPermissions;
+    const [before, after] = around(this.room(id)!);
     return before + permissions + after;
   }
 
@@ -290,14 +305,16 @@ export class WorldState {
   }
 
   /** The view of a user. Users with the same rights share one. */
-  view({ traits, state }: Bearer): View {
+  view({ traits, state, scope }: Bearer): View {
     const held = [...traits]
       .filter((trait) => this.#relevant.has(trait))
       .sort();
-    const key = [state, ...held].join("\n");
+    // Traits have no spaces.
+    const place = scope ? `${scope.kind} in ${scope.room ?? "all"}` : "";
+    const key = [state, place, ...held].join("\n");
     let view = this.#views.get(key);
     if (!view) {
-      view = new View({ traits: new Set(held), state }, this);
+      view = new View({ traits: new Set(held), state, scope }, this);
       this.#views.set(key, view);
     }
     return view;

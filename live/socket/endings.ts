@@ -1,7 +1,9 @@
 import type { UserRecord, Versioned } from "../../db/contract/store.js";
 import { type Identity, stillHolds } from "../../plugins/auth/identity.js";
 import type { World } from "../../schemas/worlds.js";
+import type { Scope } from "../../schemas/plain/permissions.js";
 import type { Connection } from "./connection.js";
+import type { Login } from "./login-state.js";
 import { LiveError, problemOf } from "../rules/problems.js";
 import { Close, pushFrame } from "./frame.js";
 import { mayInWorld } from "../rules/rights.js";
@@ -28,6 +30,7 @@ export function reasonToEnd(
   identity: Identity,
   world: Versioned<World> | undefined,
   now: number,
+  scope?: Scope,
 ): EndReason | undefined {
   if (!world) return "world.unknown_world";
   if (!stillHolds(identity, world, now)) {
@@ -36,7 +39,7 @@ export function reasonToEnd(
       ? "auth.expired_token"
       : "auth.invalid_token";
   }
-  const who = { traits: identity.traits, state: "" as const };
+  const who = { traits: identity.traits, state: "" as const, scope };
   return mayInWorld(who, "world.view", world.value) ? undefined : "auth.denied";
 }
 
@@ -80,6 +83,16 @@ export type RightsFrame = (
   state: WorldState,
 ) => Buffer | undefined;
 
+/** The room that a screen shows, as its profile says. */
+export function roomOfScreen({ profile }: UserRecord): string | undefined {
+  const { room_id } = profile ?? {};
+  return typeof room_id === "string" && room_id !== "" ? room_id : undefined;
+}
+
+/** Whether a screen still shows the room that it has shown since its login. */
+const isSameScreen = ({ scope }: Login, user: UserRecord): boolean =>
+  scope?.kind !== "kiosk" || scope.room === roomOfScreen(user);
+
 /** Whether a user may no longer be connected, regardless of their rights. */
 export const isGone = (user: UserRecord | undefined): boolean =>
   !user || user.deleted || user.moderation_state === "banned";
@@ -97,7 +110,7 @@ export function applyModeration(
 ): void {
   const login = connection.login!;
   const now = user?.moderation_state ?? "";
-  if (isGone(user)) {
+  if (isGone(user) || !isSameScreen(login, user!)) {
     login.state = now;
     reload(connection);
     return;

@@ -12,6 +12,9 @@ export const AUDIT_TYPES = [
   "results.exported",
   "world.exported",
   "user.admin_updated",
+  "invite.created",
+  "invite.ended",
+  "kiosk.created",
 ] as const;
 
 /** The types that a list of names selects, as in `types` of the feed; undefined for all. */

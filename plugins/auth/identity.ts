@@ -24,6 +24,10 @@ export { IdentityError, type IdentityProblem } from "./tokens.js";
 export interface Credentials {
   readonly token?: string | undefined;
   readonly clientId?: string | undefined;
+  /** Whether the token of a screen counts. Elsewhere it opens nothing. */
+  readonly screens?: boolean;
+  /** Whether the token may be of any world. */
+  readonly anywhere?: boolean;
 }
 
 /** An identified caller. */
@@ -36,6 +40,8 @@ export interface Identity {
   readonly profile?: Record<string, unknown> | undefined;
   /** The id of the user in pretalx, which plans events. */
   readonly pretalxId?: string | undefined;
+  /** The name of a screen, whose token this is. It has no `uid`. */
+  readonly kiosk?: string | undefined;
   /** The `iat` of the token, in seconds since 1970. */
   readonly issuedAt?: number | undefined;
   /** Until when it holds, in seconds since 1970; undefined for guests. */
@@ -111,10 +117,21 @@ export function identification(
   const refused = new Cache<RefusedToken>(MAX_REFUSED);
 
   async function identify(
-    { token, clientId }: Credentials,
+    credentials: Credentials,
     worldId: string,
   ): Promise<Identified> {
+    const { token, clientId, screens = false } = credentials;
     if (token === undefined) return identifyGuest(clientId, worldId);
+    const found = await identifyBearer(token, worldId, credentials);
+    if (found.identity.kiosk !== undefined && !screens) throw foreign;
+    return found;
+  }
+
+  async function identifyBearer(
+    token: string,
+    worldId: string,
+    { anywhere = false }: Credentials,
+  ): Promise<Identified> {
     const found = verified.get(signatureOf(token));
     const known = found?.token === token ? found : undefined;
     if (known?.worldId === worldId) {
@@ -122,7 +139,7 @@ export function identification(
       if (world && isHeldBy(world, known)) return { identity: known, world };
     }
     const identified = await findProof(token, worldId, known);
-    if (identified.world.value.id !== worldId) throw foreign;
+    if (!anywhere && identified.world.value.id !== worldId) throw foreign;
     return identified;
   }
 

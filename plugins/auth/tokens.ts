@@ -57,6 +57,8 @@ export interface Claims {
   readonly profile: Record<string, unknown> | undefined;
   /** The id of the user in pretalx, which plans events. */
   readonly pretalxId: string | undefined;
+  /** The name of a screen. Its token has no `uid`. */
+  readonly kiosk?: string | undefined;
   /** From when on and until when it holds, in seconds since 1970. */
   readonly notBefore: number;
   /** Its `iat`, in seconds since 1970; 0 without one. */
@@ -190,8 +192,10 @@ function readClaims(claims: Record<string, unknown>): Claims {
       `The profile of a token is an object of at most ${MAX_PROFILE / 1024} KiB, ${MAX_VALUES} values and ${MAX_LEVELS} levels that could be stored.`,
     );
   }
+  const kiosk = readUid(claims.kiosk);
   return {
-    tokenId: readUid(uid),
+    tokenId: kiosk === undefined ? readUid(uid) : undefined,
+    kiosk,
     pretalxId: readPretalxId(claims.pretalx_id),
     traits: sharedTraits(traits),
     profile,

@@ -29,6 +29,7 @@ export const verifiedBy = (
   proof: Proof,
 ): VerifiedToken => ({
   tokenId: claims.tokenId,
+  kiosk: claims.kiosk,
   pretalxId: claims.pretalxId,
   traits: claims.traits,
   profile: claims.profile,

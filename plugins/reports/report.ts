@@ -9,6 +9,9 @@ const kindOf = {
   chat_history: "chat",
   question_history: "questions",
   poll_history: "polls",
+  roomviews: "attendance",
+  sessionviews: "attendance",
+  views: "attendance",
 } as const satisfies Record<string, ResultsKind>;
 
 export type ReportName = keyof typeof kindOf;

@@ -111,6 +111,9 @@ export const recordCommands = {
   "world.report.generate.chat_history": report("the messages in rooms"),
   "world.report.generate.question_history": report("the questions"),
   "world.report.generate.poll_history": report("the polls"),
+  "world.report.generate.roomviews": report("who was in which room"),
+  "world.report.generate.sessionviews": report("who was in which session"),
+  "world.report.generate.views": report("who was where, and when"),
   "world.report.status": command({
     summary: "The address of a report, which is good for an hour",
     payload: Payload({ resultid: Id }),

@@ -129,6 +129,23 @@ export const roomCommands = {
     errors: onRoom,
     example: some.room,
   }),
+  "room.invite.anonymous.link": command({
+    summary: "The link that lets people into a room without a name",
+    payload: RoomName,
+    result: Type.Object(
+      { url: Type.String({ format: "uri" }) },
+      { additionalProperties: false },
+    ),
+    errors: onRoom,
+    example: some.room,
+  }),
+  "room.invite.anonymous.end": command({
+    summary: "Ends that link, and the connections of all who came by it",
+    payload: RoomName,
+    result: Empty,
+    errors: onRoom,
+    example: some.room,
+  }),
   "room.react": command({
     summary: `Reacts with one of ${reactions.join(" ")}`,
     payload: Payload({ ...roomName, reaction: Text() }),

@@ -97,6 +97,12 @@ export const userCommands = {
     payload: Payload({
       id: Id,
       profile: Type.Optional(Profile),
+      client_state: Type.Optional(
+        Type.Unsafe<Record<string, unknown>>({
+          ...AnyObject,
+          description: "Only of a screen.",
+        }),
+      ),
       pretalx_id: Type.Optional(
         Type.Unsafe<string | null>(
           Type.Union([Text({ maxLength: 200 }), Type.Null()], {
@@ -153,6 +159,33 @@ export const userCommands = {
     }),
     errors: ["server.too_large"],
     example: { search_term: "ada", page: 1 },
+  }),
+  "user.kiosk.create": command({
+    summary:
+      "Makes a user that is a screen; `profile.room_id` is the room that it shows",
+    payload: Payload({ profile: Profile }),
+    result: Type.Object({ user: PublicUser }, { additionalProperties: false }),
+    errors: [],
+    example: {
+      profile: {
+        display_name: "Screen in hall 1",
+        room_id: some.room.room,
+      },
+    },
+  }),
+  "user.kiosk.fetch": command({
+    summary: "A screen with a token for it, which is valid for a year",
+    payload: UserNamed,
+    result: Type.Object(
+      {
+        ...PublicUser.properties,
+        client_state: AnyObject,
+        token: Type.String(),
+      },
+      { additionalProperties: false },
+    ),
+    errors: onUser,
+    example: some.user,
   }),
   "user.online_status": command({
     summary: "Whether users have an open connection",

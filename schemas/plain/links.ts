@@ -13,3 +13,9 @@ export function linkTo(
   const hash = token === undefined ? "" : `#token=${token}`;
   return `${address}/w/${encodeURIComponent(world)}/${path}${hash}`;
 }
+
+/** A link that lets people into one room without a name. */
+export const inviteLink = (
+  { address, world }: { address: string; world: string },
+  token: string,
+): string => `${address}/w/${encodeURIComponent(world)}/#invite=${token}`;

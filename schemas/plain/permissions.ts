@@ -56,6 +56,8 @@ const keys = {
     ...both("room:poll.early_results"),
   },
   "room.viewers": { otherwise: "chat.moderate", ...both("room:viewers") },
+  // It counts only where a module of the room takes people without a name.
+  "room.invite": { otherwise: "room.update", room: "room:invite.anonymous" },
   "room.announce": both("room:announce"),
   "world.announce": { world: ["world:announce"] },
   "room.create": {
@@ -180,6 +182,62 @@ export const isWithheld = (
   key: PermissionKey,
 ): boolean =>
   state === "banned" || (state === "silenced" && !SILENCED.has(key));
+
+/**
+ * The rights of a link of its own kind, whatever the rules say: of a person in the hall, who
+ * has come without a name to one room; or of a screen, which only looks, at one room or at what
+ * guests may see.
+ */
+export type Scope =
+  | {
+      readonly kind: "anonymous";
+      readonly room: string;
+      /** Of the link. */
+      readonly token: string;
+    }
+  | { readonly kind: "kiosk"; readonly room: string | undefined };
+
+/** The keys that each kind has in its room. */
+const scoped: Readonly<Record<Scope["kind"], ReadonlySet<PermissionKey>>> = {
+  anonymous: new Set<PermissionKey>([
+    "room.view",
+    "question.read",
+    "question.ask",
+    "question.vote",
+    "poll.read",
+    "poll.vote",
+  ]),
+  kiosk: new Set<PermissionKey>([
+    "room.view",
+    "chat.read",
+    "question.read",
+    "poll.read",
+    // A screen has no vote, and shows how others voted.
+    "poll.results",
+  ]),
+};
+
+const NO_TRAITS: ReadonlySet<string> = new Set();
+
+/** Whether a scope grants a key. @param room the room in question; undefined for the world. */
+export function inScope(
+  scope: Scope,
+  key: PermissionKey,
+  world: PermissionConfig,
+  room?: { readonly id: string; readonly permission_config: PermissionConfig },
+): boolean {
+  if (!room) {
+    if (key === "world.view") return true;
+    const isProgram = scope.kind === "kiosk" && key === "program.read";
+    return isProgram && allows(key, NO_TRAITS, world);
+  }
+  if (!scoped[scope.kind].has(key)) return false;
+  if (scope.room !== undefined) return scope.room === room.id;
+  const rules = [world, room.permission_config] as const;
+  return (
+    allows("room.view", NO_TRAITS, ...rules) && allows(key, NO_TRAITS, ...rules)
+  );
+}
 
 /** The keys for an upload. */
 export const UPLOAD: readonly PermissionKey[] = ["world.view", "file.upload"];

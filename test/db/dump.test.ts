@@ -105,6 +105,7 @@ async function fill(store: Store) {
   await store.programLinks.link("demo", ada, false);
   await store.attendance.sample("demo", 0, [{ room, people: 2 }]);
   await store.attendance.note("demo", [{ user: ada, room, from: 1, to: 2 }]);
+  await store.invites.link("demo", room, { now: 1, soon: 2, ends: 3 });
   const hook = { url: "https://a.example.org/", types: ["*"] };
   const by: Author = { kind: "api", token: "0".repeat(32), uid: "shop" };
   await store.webhooks.create(

@@ -564,6 +564,23 @@ const operations: Record<string, () => Operation> = {
       },
     };
   },
+  "invites.link": () => {
+    const [w, id] = [world(), room()];
+    const times = { now: 1, soon: 10, ends: chance(0.5) ? 5 : 50 };
+    return {
+      run: async (s, i) => {
+        const { token, ...invite } = await s.invites.link(w, id[i], times);
+        const found = await s.invites.find(w, token);
+        const of = await s.invites.of(w, id[i]);
+        const isSame = found?.token === token && of?.token === token;
+        return [isSame, invite.ends, await s.invites.find("none", token)];
+      },
+    };
+  },
+  "invites.end": () => {
+    const [w, id] = [world(), room()];
+    return { run: (s, i) => s.invites.end(w, id[i]) };
+  },
   "webhooks.create": () => {
     const w = world();
     const settings = {

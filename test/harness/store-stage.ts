@@ -17,6 +17,7 @@ import {
   type WorldChanges,
 } from "../../conformance/stage.js";
 import type { Store } from "../../db/contract/store.js";
+import { kioskId } from "../../db/rules/user-kinds.js";
 import type { PermissionConfig } from "../../schemas/plain/permissions.js";
 import { keyOf, rules, tokenOf, worldOf } from "../helper.js";
 
@@ -165,6 +166,13 @@ export class StoreStage extends Stage {
     const made = await this.store.program.createSession(this.world, draft);
     if ("faults" in made) throw new Error(JSON.stringify(made.faults));
     return made.session.value.id;
+  }
+
+  override async kiosk(): Promise<string> {
+    const clientId = kioskId("screen");
+    const profile = { display_name: this.nameOf("me") };
+    const visitor = { clientId, profile, traits: new Set<string>() };
+    return (await this.store.users.enter(this.world, visitor)).id;
   }
 
   override soon(): number {

@@ -123,6 +123,8 @@ void t.test("one string for each key, and what follows from it", async (t) => {
     ["poll.results", ...roomToo("room:poll.early_results")],
     ["room.viewers", ...roomToo("room:viewers")],
     ["room.announce", ...roomToo("room:announce")],
+    // No room here takes people without a name.
+    ["room.invite", [], []],
     ["room.update", ...roomToo("room:update")],
     ["room.delete", ...roomToo("room:delete")],
   ];

@@ -328,6 +328,9 @@ function rowsOf({ rooms, users, events, files }: Size): Record<string, Make> {
         ...{ world_id, room_id: roomId(1), user_id: userId(i) },
         ...{ session_id: "", first: EPOCH, last: EPOCH + i, duration: i },
       })),
+    room_invites: () => [
+      { world_id, room_id: roomId(0), token: "i", ends: EPOCH },
+    ],
     webhooks: () =>
       times(1, (number) => ({
         ...{ number, id: named("hook", 1), world_id, types: '["*"]' },

@@ -73,7 +73,10 @@ async function compare(server: TestServer, { world, rooms, traits }: Case) {
   }
   const ruled = rooms.map((rules, at) => ({ id: "", name: `${at}`, rules }));
   for (const { name, rules } of ruled) {
-    await store.create("demo", { name, permission_config: rules });
+    await store.create("demo", {
+      ...{ name, permission_config: rules },
+      module_config: [{ type: "question", config: { anonymous: true } }],
+    });
   }
   for (const held of [traits, undefined]) {
     const set = held ?? [];

@@ -7,6 +7,7 @@ import erasedEdits from "./0002-erased-edits.js";
 import foldedFields from "./0003-folded-fields.js";
 import log from "./0004-log.js";
 import { forPostgres } from "../../shared/migrations/dialects.js";
+import invites from "../../shared/migrations/invites.js";
 import pruned from "../../shared/migrations/pruned.js";
 import webhooksAndAudit from "../../shared/migrations/webhooks-and-audit.js";
 
@@ -21,4 +22,5 @@ export const migrations: readonly Migration[] = [
   { tables: forPostgres(programLinks) },
   { tables: forPostgres(webhooksAndAudit) },
   { tables: forPostgres(attendance) },
+  { tables: forPostgres(invites) },
 ];

@@ -1,3 +1,4 @@
+import { IS_PERSON } from "../../rules/user-kinds.js";
 import { pageTooLarge } from "../../rules/preconditions.js";
 import {
   IS_KNOWN,
@@ -115,9 +116,9 @@ export const blockedUsers = async (
 const LIST = pageStatement(
   `page AS (
      SELECT ${USER_COLUMNS.replace("client_state", "NULL AS client_state")} FROM users
-     WHERE world_id = $1 AND ${IS_KNOWN}
+     WHERE world_id = $1 AND ${IS_KNOWN} AND ${IS_PERSON}
      ORDER BY last_seen DESC, id LIMIT $2 OFFSET $3)`,
-  `SELECT count(*) FROM users WHERE world_id = $1 AND ${IS_KNOWN}`,
+  `SELECT count(*) FROM users WHERE world_id = $1 AND ${IS_KNOWN} AND ${IS_PERSON}`,
   "last_seen DESC, id",
 );
 

@@ -7,20 +7,23 @@ import {
 } from "../../rules/rows.js";
 import type { FoundUsers, UserSearch } from "../../contract/store.js";
 import { FIELD, markerOf } from "../../rules/user-fields.js";
+import { isOfKind, type UserKind } from "../../rules/user-kinds.js";
 import { BY_NAME } from "../../rules/user-rows.js";
 import type { Database } from "../engine/database.js";
 import { pageStatement, readPage } from "./user-reads.js";
 
 // Elements of JSON are compared as they were written, as `jsonb` does not take every text.
-const SELECTED = `world_id = $1 AND ${IS_KNOWN}
+const selected = (kind: UserKind) => `world_id = $1 AND ${IS_KNOWN}
+  AND ${isOfKind(kind)}
   AND ($2 OR moderation_state <> 'banned')
   AND (NOT $3 OR display_name_folded <> '')
   AND ($4::text[] IS NULL OR EXISTS (
     SELECT FROM json_array_elements(traits::json) AS element WHERE element::text = ANY($4)))`;
 
-const SEARCH = pageStatement(
-  `found AS MATERIALIZED (
-     SELECT id, display_name_folded FROM users WHERE ${SELECTED}
+const searching = (kind: UserKind) =>
+  pageStatement(
+    `found AS MATERIALIZED (
+     SELECT id, display_name_folded FROM users WHERE ${selected(kind)}
        AND (strpos(display_name_folded, $5) > 0
          OR cardinality($6::text[]) > 0 AND strpos(fields_folded, $5) > 0 AND EXISTS (
            SELECT FROM unnest($6::text[]) AS marker
@@ -28,9 +31,15 @@ const SEARCH = pageStatement(
    page AS (
      SELECT ${USER_COLUMNS}, display_name_folded FROM users WHERE world_id = $1
        AND id IN (SELECT id FROM found ORDER BY ${BY_NAME} LIMIT $7 OFFSET $8))`,
-  "SELECT count(*) FROM found",
-  BY_NAME,
-);
+    "SELECT count(*) FROM found",
+    BY_NAME,
+  );
+
+const SEARCHES: Record<UserKind, string> = {
+  person: searching("person"),
+  kiosk: searching("kiosk"),
+  anonymous: searching("anonymous"),
+};
 
 /**
  * Searches the users of a world. It looks at all of them.
@@ -42,6 +51,7 @@ export async function searchUsers(
   search: UserSearch,
 ): Promise<FoundUsers> {
   const { term = "", fields = [], traits, banned, named } = search;
+  const statement = SEARCHES[search.kind ?? "person"];
   const filter = [
     worldId,
     banned ?? false,
@@ -51,6 +61,6 @@ export async function searchUsers(
   ];
   const { limit, offset } = rangeOf(search, Number.MAX_SAFE_INTEGER);
   const params = [...filter, fields.map(markerOf), limit, offset];
-  const { count, rows } = await readPage(db.sql, SEARCH, params);
+  const { count, rows } = await readPage(db.sql, statement, params);
   return { count, users: rows.map(toUser) };
 }

@@ -13,6 +13,7 @@ import foldedFields from "./0009-folded-fields.js";
 import log from "./0010-log.js";
 import worldInEveryKey from "./0011-world-in-every-key.js";
 import { forSqlite } from "../../shared/migrations/dialects.js";
+import invites from "../../shared/migrations/invites.js";
 import pruned from "../../shared/migrations/pruned.js";
 import webhooksAndAudit from "../../shared/migrations/webhooks-and-audit.js";
 
@@ -37,4 +38,5 @@ export const migrations: readonly string[] = [
   forSqlite(programLinks),
   forSqlite(webhooksAndAudit),
   forSqlite(attendance),
+  forSqlite(invites),
 ];

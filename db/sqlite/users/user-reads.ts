@@ -4,6 +4,7 @@ import type {
   UserRecord,
   Visitor,
 } from "../../contract/store.js";
+import { IS_PERSON } from "../../rules/user-kinds.js";
 import type { Connection } from "../engine/connection.js";
 import { type ReadCache, textSizeOf } from "../engine/read-cache.js";
 import { pageTooLarge } from "../../rules/preconditions.js";
@@ -28,12 +29,12 @@ const MAX_NAMED = 4 * 1024 * 1024;
 export function userReads(db: Connection, cache: ReadCache) {
   const count = db
     .prepare<[string], number>(
-      `SELECT count(*) FROM users WHERE world_id = ? AND ${IS_KNOWN}`,
+      `SELECT count(*) FROM users WHERE world_id = ? AND ${IS_KNOWN} AND ${IS_PERSON}`,
     )
     .pluck();
   const selectPage = db.prepare<[string, number, number], UserRow>(
     `SELECT ${USER_COLUMNS.replace("client_state", "NULL AS client_state")} FROM users
-     WHERE world_id = ? AND ${IS_KNOWN}
+     WHERE world_id = ? AND ${IS_KNOWN} AND ${IS_PERSON}
      ORDER BY last_seen DESC, id LIMIT ? OFFSET ?`,
   );
   const select = db.prepare<string[], UserRow>(

@@ -8,6 +8,7 @@ import {
   type UserRow,
 } from "../../rules/rows.js";
 import { isInField, markerOf } from "../../rules/user-fields.js";
+import { isOfKind } from "../../rules/user-kinds.js";
 import { BY_NAME } from "../../rules/user-rows.js";
 import { bounded } from "./user-reads.js";
 
@@ -68,8 +69,10 @@ const fromUsers = ({
   traits,
   banned = false,
   named = false,
+  kind = "person",
 }: UserSearch) =>
   `FROM users INDEXED BY users_by_name WHERE world_id = @world AND ${IS_KNOWN}
+   AND ${isOfKind(kind)}
    ${banned ? "" : "AND moderation_state != 'banned'"}
    ${named ? "AND display_name_folded != ''" : ""}
    ${term === "" ? "" : `AND (instr(display_name_folded, @term) ${fields.length === 0 ? "" : IN_FIELDS})`}

@@ -1,3 +1,4 @@
+import { kindOf } from "../../../db/rules/user-kinds.js";
 import type { Delivery } from "../../../db/contract/chat.js";
 import type { RoomValue, UserRecord } from "../../../db/contract/store.js";
 import { boundFault } from "../../../schemas/validate.js";
@@ -167,8 +168,12 @@ export async function mentionsOf(
 
 /** Whether a user may read a room, by the traits of their last login. */
 const mayRead = (
-  { traits, moderation_state: state }: UserRecord,
+  user: UserRecord,
   { world }: ChannelContext<ChatPorts, Sender>,
   room: RoomValue,
 ): boolean =>
-  mayInRoom({ traits: new Set(traits), state }, "chat.read", world.value, room);
+  kindOf(user) === "person" &&
+  mayInRoom(
+    { traits: new Set(user.traits), state: user.moderation_state },
+    ...(["chat.read", world.value, room] as const),
+  );

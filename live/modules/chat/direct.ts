@@ -1,6 +1,7 @@
 import { detach } from "../../../db/detach.js";
 import type { Commands } from "../../../schemas/live/index.js";
 import { uuid } from "../../../schemas/plain/texts.js";
+import { kindOf } from "../../../db/rules/user-kinds.js";
 import type { ChatPorts } from "./ports.js";
 import type { ChannelContext, Context } from "../../context.js";
 import { chatDenied, rateLimited } from "../../rules/problems.js";
@@ -18,6 +19,9 @@ export async function createDirect(
   const { ports, connection, me } = context;
   const members = membersIn(users, me.id);
   if (!ports.rates.mayMessage(connection)) throw rateLimited();
+  // Screens and people without a name have no messages.
+  const found = await ports.store.users.getMany(connection.world, members);
+  if (found.some((user) => kindOf(user) !== "person")) throw chatDenied();
   if (!hide && !ports.rates.mayShow(connection, members.length - 1)) {
     throw rateLimited();
   }

@@ -7,6 +7,7 @@ import type {
   Versioned,
 } from "../../../db/contract/store.js";
 import { StoreError } from "../../../db/contract/store.js";
+import { kindOf } from "../../../db/rules/user-kinds.js";
 import { type Commands, reactions } from "../../../schemas/live/index.js";
 import { boundFault, compileValidator } from "../../../schemas/validate.js";
 import { RoomChanges } from "../../../schemas/rooms.js";
@@ -59,7 +60,7 @@ export interface RoomPorts {
 
 /** Rooms: viewers and settings. */
 export const rooms: CommandTable<
-  Extract<keyof Commands, `room.${string}`>,
+  Exclude<Extract<keyof Commands, `room.${string}`>, `room.invite.${string}`>,
   RoomPorts
 > = {
   "room.enter": { inRoom: "room.view", handler: enter },
@@ -136,6 +137,7 @@ async function viewersIn(
       ids.slice(i, i + USERS),
     )) {
       if (user.deleted || user.moderation_state === "banned") continue;
+      if (kindOf(user) !== "person") continue;
       size += sizeOfProfile(user);
       if (size > MAX_VIEWERS_SIZE) return inOrder();
       viewers.set(user.id, user);

@@ -1,6 +1,7 @@
 import { bind, type LiveModule } from "../../module.js";
 import { type RoomPorts, rooms } from "./commands.js";
+import { invites, type InvitePorts } from "./invites.js";
 
 /** Rooms: viewers and settings. */
-export const roomModule = (ports: RoomPorts) =>
-  ({ bound: bind(rooms, ports) }) satisfies LiveModule;
+export const roomModule = (ports: RoomPorts & InvitePorts) =>
+  ({ bound: bind({ ...rooms, ...invites }, ports) }) satisfies LiveModule;

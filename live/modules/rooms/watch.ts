@@ -4,6 +4,7 @@ import type { Hub } from "../../people/hub.js";
 import type { KnownConnection } from "../../people/whereabouts.js";
 import type { FastifyBaseLogger } from "fastify";
 import type { UserStore, WorldStore } from "../../../db/contract/store.js";
+import { kindOf } from "../../../db/rules/user-kinds.js";
 import type { Clock } from "../../../db/log/clock.js";
 import type { Crowds } from "./crowds.js";
 import { replace } from "../../socket/endings.js";
@@ -81,7 +82,7 @@ export class RoomWatch implements CrowdListener {
     const { clock, store } = this.#ports;
     this.#toViewers(world, room, async (send) => {
       const added = await store.users.get(world, user);
-      if (!added || added.deleted) return;
+      if (!added || added.deleted || kindOf(added) !== "person") return;
       const frames: Partial<Record<"admins" | "others", Buffer>> = {};
       await send((connection, view) => {
         if (!view.watches(room)) return undefined;

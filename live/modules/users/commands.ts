@@ -17,6 +17,7 @@ import {
   unknownUser,
   worldDenied,
 } from "../../rules/problems.js";
+import { kindOf } from "../../../db/rules/user-kinds.js";
 import { isSilenced } from "../../rules/rights.js";
 import {
   listedUser,
@@ -77,7 +78,10 @@ export const moderation: CommandTable<
 
 /** The users of a world, and their moderation. */
 export const users: CommandTable<
-  Extract<keyof Commands, `user.${string}` | `exhibition.${string}`>,
+  Exclude<
+    Extract<keyof Commands, `user.${string}` | `exhibition.${string}`>,
+    `user.kiosk.${string}`
+  >,
   UserPorts
 > = {
   "user.update": { requires: "world.view", handler: update },
@@ -114,11 +118,11 @@ function boundSize(
 }
 
 async function update(
-  { ports, connection, me }: Context<UserPorts>,
+  { ports, connection, login, me }: Context<UserPorts>,
   { profile, client_state }: Commands["user.update"]["payload"],
 ) {
   // All people in the rooms of a silenced user would read the new name.
-  if (profile && isSilenced(me)) throw worldDenied();
+  if (profile && (isSilenced(me) || login.scope)) throw worldDenied();
   boundSize({
     profile: [profile, MAX_PROFILE],
     client_state: [client_state, MAX_CLIENT_STATE],
@@ -166,12 +170,17 @@ async function updateOther(
   context: Context<UserPorts>,
   payload: Commands["user.admin.update"]["payload"],
 ) {
-  const { profile, pretalx_id } = payload;
-  boundSize({ profile: [profile, MAX_PROFILE] });
+  const { profile, pretalx_id, client_state } = payload;
+  boundSize({
+    profile: [profile, MAX_PROFILE],
+    client_state: [client_state, MAX_CLIENT_STATE],
+  });
   const { ports, connection } = context;
-  const { id } = await personNamed(context, payload);
+  const user = await personNamed(context, payload);
+  const { id } = user;
   const changes = {
     ...(profile && { profile }),
+    ...(client_state && kindOf(user) === "kiosk" && { client_state }),
     ...(pretalx_id !== undefined && { pretalx_id }),
   };
   // Every connection of the user gets the push, also this one.
@@ -179,6 +188,9 @@ async function updateOther(
   await ports.store.users.update(connection.world, id, changes, by);
   return {};
 }
+
+/** What `user.list` can list. */
+const kinds = ["person", "kiosk", "anonymous"] as const;
 
 /** The first ids that can name a user. */
 const idsIn = (ids: readonly unknown[]): string[] => [
@@ -198,7 +210,9 @@ async function fetchUsers(
   if (ids !== undefined) {
     const found = await users.getMany(connection.world, idsIn(ids));
     return Object.fromEntries(
-      found.map((user) => [user.id, shown(context, user)]),
+      found
+        .filter((user) => kindOf(user) === "person")
+        .map((user) => [user.id, shown(context, user)]),
     );
   }
   if (pretalx_ids !== undefined) {
@@ -225,7 +239,8 @@ async function list(
 ) {
   const { ports, connection, may } = context;
   const { type = "person", include_banned = true } = payload ?? {};
-  if (type !== "person") return { results: [] };
+  const kind = kinds.find((known) => known === type);
+  if (!kind) return { results: [] };
   const banned = payload !== null && include_banned && may("user.manage");
   return ports.searches.run(connection, async (signal) => {
     const results: ReturnType<typeof shown>[] = [];
@@ -233,7 +248,7 @@ async function list(
     for (let page = 1; ; page++) {
       const { users } = await ports.store.users.search(
         connection.world,
-        { page, pageSize: PAGE, banned },
+        { page, pageSize: PAGE, banned, kind },
         signal,
       );
       results.push(...users.map((user) => shown(context, user)));

@@ -1,13 +1,16 @@
 import { bind, type LiveModule } from "../../module.js";
 import type { Connection } from "../../socket/connection.js";
 import { type UserPorts, users } from "./commands.js";
+import { type KioskPorts, kiosks } from "./kiosks.js";
 import { type SearchPorts, Searches } from "./searches.js";
 
 /** The people of a world. */
-export function userModule(ports: Omit<UserPorts, "searches"> & SearchPorts) {
+export function userModule(
+  ports: Omit<UserPorts, "searches"> & SearchPorts & KioskPorts,
+) {
   const searches = new Searches(ports);
   return {
-    bound: bind(users, { ...ports, searches }),
+    bound: bind({ ...users, ...kiosks }, { ...ports, searches }),
     // Clients of Venueless expect these.
     entrance: async () => () => ({
       exhibition: { exhibitors: [], contact_requests: [] },

@@ -1,4 +1,5 @@
 import type { EntryHandlers } from "../../module.js";
+import type { InviteStore } from "../../../db/contract/invites.js";
 import type { UserStore, WorldStore } from "../../../db/contract/store.js";
 import type { World } from "../../../schemas/worlds.js";
 import type { Connection } from "../../socket/connection.js";
@@ -12,7 +13,8 @@ import {
 import { pushFrame, textFrame } from "../../socket/frame.js";
 import { oncePer } from "../../rules/once.js";
 import type { PermissionConfig } from "../../../schemas/rules.js";
-import { mayInRoom } from "../../rules/rights.js";
+import { isInvited, mayInRoom } from "../../rules/rights.js";
+import type { Scope } from "../../../schemas/plain/permissions.js";
 import {
   objectIn,
   ownUser,
@@ -35,7 +37,11 @@ type Comparison = object;
 
 /** What telling of a world needs. */
 export interface NotifierPorts extends WorldPushPorts {
-  readonly store: { readonly users: UserStore; readonly worlds: WorldStore };
+  readonly store: {
+    readonly users: UserStore;
+    readonly worlds: WorldStore;
+    readonly invites: InviteStore;
+  };
 }
 
 /**
@@ -75,6 +81,10 @@ export class Notifier {
       "room.created": refresh,
       "room.updated": refresh,
       "rooms.reordered": refresh,
+      noted: ({ world, act }) => {
+        if (act === "invite.ended")
+          this.#ifSeen(world, () => this.#refresh(world, false));
+      },
       "room.opened": ({ world, room }) =>
         this.#changed(world, () => this.#opened(world, room)),
       "room.scheduled": ({ world, room }) => this.scheduled(world, room),
@@ -84,9 +94,13 @@ export class Notifier {
           if (!by.connection) this.#refresh(world);
         }),
       "user.updated": ({ world, user, by }) =>
-        this.#ifSeen(world, () =>
-          this.#userUpdated(world, user, by.connection),
-        ),
+        this.#ifSeen(world, () => {
+          this.#userUpdated(world, user, by.connection);
+          const own = [...this.#ports.hub.of(world, user)];
+          // A screen may have to show another room.
+          const isScreen = own.some(({ login }) => login?.scope);
+          if (isScreen) this.#compare(world, own);
+        }),
       "user.moderated": moderated,
       "user.erased": moderated,
     };
@@ -142,11 +156,39 @@ export class Notifier {
   async #checkLogins(world: string): Promise<void> {
     const { clock, hub, pushes, states } = this.#ports;
     const state = await states.get(world);
-    await pushes.each([...hub.in(world)], (connection, { identity }) => {
-      const reason = reasonToEnd(identity, state?.world, clock.date());
+    const connections = [...hub.in(world)];
+    const uninvited = await this.#uninvited(world, state, connections);
+    await pushes.each(connections, (connection, { identity, scope }) => {
+      const reason =
+        reasonToEnd(identity, state?.world, clock.date(), scope) ??
+        (uninvited.has(scope) ? "auth.invalid_token" : undefined);
       if (reason) throwOut(connection, reason);
       return undefined;
     });
+  }
+
+  /** The scopes of connections whose links have ended. */
+  async #uninvited(
+    world: string,
+    state: WorldState | undefined,
+    connections: readonly Connection[],
+  ): Promise<ReadonlySet<Scope | undefined>> {
+    const scopes = new Set(connections.map(({ login }) => login?.scope));
+    const ended = new Set<Scope | undefined>();
+    const now = this.#ports.clock.date();
+    const ends = new Map<string, boolean>();
+    for (const scope of scopes) {
+      if (scope?.kind !== "anonymous") continue;
+      let isOver = ends.get(scope.token);
+      if (isOver === undefined) {
+        const { invites } = this.#ports.store;
+        const invite = await invites.find(world, scope.token);
+        isOver = !isInvited(invite, state?.room(scope.room), now);
+        ends.set(scope.token, isOver);
+      }
+      if (isOver) ended.add(scope);
+    }
+    return ended;
   }
 
   async #tell(world: string, forAll: boolean, send: Send): Promise<void> {
@@ -229,7 +271,7 @@ export class Notifier {
   /** @param rules that the room had: only users who saw it get the push. */
   #deleted(world: string, id: string, rules: PermissionConfig): void {
     const { doors, hub, pushes } = this.#ports;
-    const room = { permission_config: rules };
+    const room = { id, permission_config: rules };
     const frame = pushFrame("room.delete", { id });
     const frameFor: FrameFor = (connection, { state }) => {
       const { login } = connection;

@@ -61,6 +61,32 @@ export async function logProgramContract(contract: Contract): Promise<void> {
       () => store.programLinks.link("demo", user, true, me),
       [{ type: "program.linked", user, by: { ...me, user } }],
     );
+    const { value: room } = await store.rooms.create("demo", { name: "hall" });
+    const link = (times = { now: 5, soon: 10, ends: 90 }) =>
+      store.invites.link("demo", room.id, times, me);
+    const noted = (act: string) => [
+      { type: "noted" as const, act, subject: { room_id: room.id } },
+    ];
+    await expecting.write("an invite", () => link(), noted("invite.created"));
+    const invite = (await store.invites.of("demo", room.id))!;
+    t.match(invite, { room: room.id, ends: 90 });
+    t.strictSame(await store.invites.find("demo", invite.token), invite);
+    await expecting.nothing({ "the same invite": () => link() });
+    await expecting.write(
+      "an invite that ends soon",
+      () => link({ now: 85, soon: 95, ends: 180 }),
+      noted("invite.created"),
+    );
+    t.match(await store.invites.of("demo", room.id), { ...invite, ends: 180 });
+    await expecting.write(
+      "an invite in place of one that is over",
+      () => link({ now: 180, soon: 190, ends: 270 }),
+      noted("invite.created"),
+    );
+    t.equal(await store.invites.find("demo", invite.token), undefined);
+    const end = () => store.invites.end("demo", room.id, me);
+    await expecting.write("the end of it", end, noted("invite.ended"));
+    await expecting.nothing({ "an end without an invite": end });
     await expecting.nothing({
       "the same favorite": () => program.favor("demo", user, session, true, me),
       "the same link": () => store.programLinks.link("demo", user, false, me),
@@ -78,6 +104,7 @@ export async function logProgramContract(contract: Contract): Promise<void> {
       [() => program.deleteSpeaker("demo", ABSENT), "absent"],
       [() => program.favor("demo", user, ABSENT, true), "absent"],
       [() => store.programLinks.link("demo", ABSENT, false), "absent"],
+      [() => store.invites.end("demo", ABSENT), "absent"],
     ]);
     await expecting.write(
       "a session is deleted",

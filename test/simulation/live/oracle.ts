@@ -314,6 +314,8 @@ export class Oracle {
     const room = past.rooms.get(id);
     if (!room) return false;
     const permission_config = rulesIn(room.permission_config);
-    return mayInRoom(who, key, this.#rules(past), { permission_config });
+    return mayInRoom(who, key, this.#rules(past), {
+      ...{ id, permission_config },
+    });
   }
 }

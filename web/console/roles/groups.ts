@@ -33,6 +33,7 @@ const known: readonly Group[] = [
     keys: [
       ...["chat.moderate", "question.moderate", "poll.manage", "poll.results"],
       ...["room.viewers", "user.manage", "room.announce", "world.announce"],
+      "room.invite",
     ],
   },
 ];

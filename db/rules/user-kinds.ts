@@ -1,0 +1,28 @@
+import { createHash } from "node:crypto";
+import type { UserRecord } from "../contract/store.js";
+
+// Users who are no people. Their kind stands before a colon in the client ID, where no client can
+// put it: client IDs have no colons.
+
+/** What a user is. */
+export type UserKind = "person" | "kiosk" | "anonymous";
+
+/** Whether a row of the table of users is a person. */
+export const IS_PERSON = "(client_id IS NULL OR client_id NOT LIKE '%:%')";
+
+/** Whether a row of the table of users is of another kind. */
+export const isOfKind = (kind: UserKind): string =>
+  kind === "person" ? IS_PERSON : `client_id LIKE '${kind}:%'`;
+
+/** The client ID of the user of a screen. */
+export const kioskId = (name: string): string => `kiosk:${name}`;
+
+/** The client ID of a person whom the link of a room let in. Each room knows another user. */
+export const anonymousId = (room: string, clientId: string): string =>
+  `anonymous:${room}:${createHash("sha256").update(clientId).digest("base64url")}`;
+
+/** What a user is. An erased user is a person. */
+export function kindOf({ client_id }: Pick<UserRecord, "client_id">): UserKind {
+  if (client_id?.startsWith("kiosk:")) return "kiosk";
+  return client_id?.startsWith("anonymous:") ? "anonymous" : "person";
+}

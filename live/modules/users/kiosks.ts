@@ -1,0 +1,66 @@
+import { signKiosk } from "../../../db/worlds.js";
+import { kioskCreated } from "../../../db/rules/acts.js";
+import { kindOf, kioskId } from "../../../db/rules/user-kinds.js";
+import type { AuditStore } from "../../../db/contract/audit.js";
+import type { UserStore } from "../../../db/contract/store.js";
+import type { Clock } from "../../../db/log/clock.js";
+import type { Random } from "../../../db/log/random.js";
+import { boundFault } from "../../../schemas/validate.js";
+import type { Commands } from "../../../schemas/live/index.js";
+import { MAX_PROFILE } from "../../../schemas/plain/limits.js";
+import type { Context } from "../../context.js";
+import type { CommandTable } from "../../module.js";
+import { invalidPayload, unknownUser } from "../../rules/problems.js";
+import { publicUser } from "../../rules/shapes.js";
+
+/** The ports of the commands about screens. */
+export interface KioskPorts {
+  readonly clock: Clock;
+  readonly random: Random;
+  readonly store: { readonly users: UserStore; readonly audit: AuditStore };
+}
+
+/** Users that are screens. To end the token of a screen, erase its user. */
+export const kiosks: CommandTable<
+  Extract<keyof Commands, `user.kiosk.${string}`>,
+  KioskPorts
+> = {
+  "user.kiosk.create": { requires: "world.update", handler: create },
+  "user.kiosk.fetch": { requires: "user.manage", handler: fetchKiosk },
+};
+
+async function create(
+  { ports, connection, world, may }: Context<KioskPorts>,
+  { profile }: Commands["user.kiosk.create"]["payload"],
+) {
+  const fault = boundFault(profile, MAX_PROFILE);
+  if (fault) throw invalidPayload({ profile: [fault] });
+  const { store, random, clock } = ports;
+  const { author } = connection;
+  const visitor = { clientId: kioskId(random.id()), traits: new Set<string>() };
+  const user = await store.users.enter(
+    connection.world,
+    { ...visitor, profile },
+    author,
+  );
+  await store.audit.record(connection.world, kioskCreated(user.id), author);
+  const admin = may("user.manage");
+  return { user: publicUser(user, world.value, clock.date(), admin) };
+}
+
+async function fetchKiosk(
+  { ports, connection, world }: Context<KioskPorts>,
+  { id }: Commands["user.kiosk.fetch"]["payload"],
+) {
+  const user =
+    typeof id === "string"
+      ? await ports.store.users.get(connection.world, id)
+      : undefined;
+  if (!user || kindOf(user) !== "kiosk") throw unknownUser();
+  const [, name] = user.client_id!.split(":");
+  return {
+    ...publicUser(user, world.value, ports.clock.date(), true),
+    client_state: user.client_state,
+    token: await signKiosk(world.value, name!),
+  };
+}

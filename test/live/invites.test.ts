@@ -1,0 +1,368 @@
+import { setTimeout as delay } from "node:timers/promises";
+import t, { type Test } from "tap";
+import { demo, type Json, type LiveServer, startLive } from "./client.js";
+
+const modules = (anonymous: boolean) => [
+  { type: "livestream.native", config: { hls_url: "https://example.org/s" } },
+  { type: "chat.native" },
+  {
+    type: "question",
+    config: { active: true, requires_moderation: false, anonymous },
+  },
+  { type: "poll", config: { active: true } },
+];
+
+/** An event that lets no guests in, with two rooms; one takes people without a name. */
+async function closedEvent(t: Test) {
+  const closed = demo({
+    permission_config: {
+      ...{ "world.view": ["attendee"], "world.api": ["admin"] },
+      ...{ "world.secrets": ["admin"], "world.update": ["admin"] },
+      ...{ "room.update": ["admin"], "room.view": ["attendee"] },
+      ...{ "chat.moderate": ["admin"], "room.create": ["admin"] },
+      "room.delete": ["admin"],
+    },
+  });
+  const live = await startLive(t, {}, [closed]);
+  const host = { uid: "host", traits: ["admin", "attendee"] };
+  const admin = await live.person({
+    ...host,
+    profile: { display_name: "Secret host" },
+  });
+  const rest = async (method: string, path: string, body?: unknown) => {
+    const answer = await fetch(
+      `http://127.0.0.1:${live.port}/api/v1/worlds/${path}`,
+      {
+        method,
+        headers: {
+          authorization: `Bearer ${live.tokenOf(host)}`,
+          "content-type": "application/json",
+        },
+        ...(body !== undefined && { body: JSON.stringify(body) }),
+      },
+    );
+    if (answer.status >= 300) throw new Error(await answer.text());
+    return answer.status === 204 ? null : ((await answer.json()) as Json);
+  };
+  const make = async (name: string, anonymous: boolean): Promise<string> =>
+    (
+      await rest("POST", "demo/rooms/", {
+        name,
+        module_config: modules(anonymous),
+      })
+    ).id as string;
+  const hall = await make("Hall", true);
+  const other = await make("Other", false);
+  const { url } = await admin.do("room.invite.anonymous.link", { room: hall });
+  const invite_token = new URL(url).hash.replace("#invite=", "");
+  const anonymous = async (client_id: string) => {
+    const client = await live.connect();
+    const answer = await client.login({ client_id, invite_token });
+    t.equal(answer[0], "authenticated");
+    return client;
+  };
+  return { live, admin, rest, hall, other, url, invite_token, anonymous };
+}
+
+const refusal = async (live: LiveServer, payload: object): Promise<string> => {
+  const client = await live.connect();
+  const [name, error] = await client.login(payload);
+  return name === "error" ? (error as { code: string }).code : (name as string);
+};
+
+void t.test("what a person without a name can reach", async (t) => {
+  const event = await closedEvent(t);
+  const { live, admin, hall, other, url, invite_token, anonymous } = event;
+  t.equal(url, `http://127.0.0.1:${live.port}/w/demo/#invite=${invite_token}`);
+  const again = await admin.do("room.invite.anonymous.link", { room: hall });
+  t.equal(again.url, url, "one link at a time");
+  t.equal(
+    await admin.code("room.invite.anonymous.link", { room: other }),
+    "protocol.denied",
+    "a room that takes no people without a name",
+  );
+  t.equal(await refusal(live, { client_id: "a" }), "auth.missing_token");
+  for (const wrong of ["x", `${invite_token}x`, 1, {}]) {
+    const payload = { client_id: "a", invite_token: wrong };
+    t.equal(await refusal(live, payload), "auth.invalid_token");
+  }
+
+  const guest = await anonymous("a");
+  const { hello } = guest;
+  t.same(hello["world.config"].permissions, ["world:view"]);
+  t.same(
+    hello["world.config"].rooms.map((room: Json) => [
+      room.id,
+      room.permissions,
+      room.modules.map(({ type }: { type: string }) => type),
+    ]),
+    [
+      [
+        hall,
+        [
+          ...["room:view", "room:question.read", "room:question.ask"],
+          ...["room:question.vote", "room:poll.read", "room:poll.vote"],
+        ],
+        ["question", "poll"],
+      ],
+    ],
+    "one room, with questions and polls",
+  );
+  t.same(hello["user.config"].profile, {});
+  t.same(hello["chat.channels"], []);
+
+  await guest.do("room.enter", { room: hall });
+  await admin.do("room.enter", { room: hall });
+  const { question } = await guest.do("question.ask", {
+    ...{ room: hall, content: "Why?" },
+  });
+  await (
+    await anonymous("b")
+  ).do("question.vote", {
+    ...{ room: hall, id: question.id },
+  });
+  const { poll } = await admin.do("poll.create", {
+    ...{ room: hall, content: "Lunch?", state: "open" },
+    options: [{ content: "Yes", order: 1 }],
+  });
+  const voted = await guest.do("poll.vote", {
+    ...{ room: hall, id: poll.id, options: [poll.options[0].id] },
+  });
+  t.equal(voted.poll.results[poll.options[0].id], 1);
+  t.match(await guest.do("question.list", { room: hall }), [{ score: 1 }]);
+
+  const inWorld: [string, unknown][] = [
+    ["user.update", { profile: { display_name: "Eve" } }],
+    ["user.fetch", { id: admin.id }],
+    ["user.fetch", { ids: [admin.id] }],
+    ["user.list", null],
+    ["user.list.search", { search_term: "", page: 1 }],
+    ["user.online_status", { ids: [admin.id] }],
+    ["user.block", { id: admin.id }],
+    ["user.list.blocked", null],
+    ["exhibition.get.staffed_by_user", { user_id: admin.id }],
+    ["chat.direct.create", { users: [admin.id] }],
+    ["program.get", {}],
+    ["world.config.get", null],
+    ["room.config.list", null],
+    ["announcement.list", null],
+    ["user.kiosk.create", { profile: {} }],
+    ["world.auditlog.list", null],
+  ];
+  for (const [action, payload] of inWorld) {
+    const code = await guest.code(action, payload);
+    const expected = action.startsWith("chat.")
+      ? ["auth.denied"]
+      : ["auth.denied"];
+    t.ok(expected.includes(code), `${action}: ${code}`);
+  }
+  for (const action of [
+    "chat.subscribe",
+    "chat.join",
+    "chat.leave",
+    "chat.unsubscribe",
+    "chat.fetch",
+    "chat.mark_read",
+    "chat.send",
+    "chat.react",
+  ]) {
+    t.equal(
+      await guest.code(action, { channel: hall }),
+      "protocol.denied",
+      action,
+    );
+  }
+  for (const action of [
+    "room.enter",
+    "room.react",
+    "question.list",
+    "question.ask",
+    "poll.list",
+    "poll.vote",
+  ]) {
+    t.equal(
+      await guest.code(action, { room: other, reaction: "👏" }),
+      "protocol.denied",
+      action,
+    );
+  }
+  for (const action of [
+    "room.config.get",
+    "room.invite.anonymous.link",
+    "room.invite.anonymous.end",
+    "question.pin",
+    "poll.create",
+  ]) {
+    t.equal(
+      await guest.code(action, { room: hall }),
+      "protocol.denied",
+      action,
+    );
+  }
+
+  // Others learn nothing of them.
+  t.same(
+    (await admin.do("user.list", null)).results.map(({ id }: Json) => id),
+    [admin.id],
+  );
+  const { viewers } = await admin.do("room.enter", { room: hall });
+  t.same(
+    viewers.map(({ id }: Json) => id),
+    [admin.id],
+  );
+  t.same(await admin.do("user.fetch", { ids: [guest.id] }), {});
+  t.equal(
+    await admin.code("chat.direct.create", { users: [guest.id] }),
+    "chat.denied",
+  );
+  const pushed = JSON.stringify(await guest.all());
+  for (const secret of ["Secret host", "hls_url", "chat.native", other]) {
+    t.notOk(pushed.includes(secret), `${secret} is not pushed`);
+    t.notOk(JSON.stringify(hello).includes(secret), `${secret} is not sent`);
+  }
+  const upload = await fetch(`http://127.0.0.1:${live.port}/storage/upload/`, {
+    ...{ method: "POST", headers: { authorization: "Client a" } },
+  });
+  t.equal(upload.status, 403);
+});
+
+void t.test("the end of a link", async (t) => {
+  const ends: Record<
+    string,
+    (event: Awaited<ReturnType<typeof closedEvent>>) => Promise<unknown>
+  > = {
+    "the console ends it": ({ admin, hall }) =>
+      admin.do("room.invite.anonymous.end", { room: hall }),
+    "the module takes nobody without a name": ({ rest, hall }) =>
+      rest("PATCH", `demo/rooms/${hall}/`, { module_config: modules(false) }),
+    "the modules are gone": ({ rest, hall }) =>
+      rest("PATCH", `demo/rooms/${hall}/`, { module_config: [] }),
+    "the room is gone": ({ rest, hall }) =>
+      rest("DELETE", `demo/rooms/${hall}/`),
+  };
+  for (const [name, end] of Object.entries(ends)) {
+    const event = await closedEvent(t);
+    const { live, invite_token, anonymous } = event;
+    const guest = await anonymous("a");
+    await end(event);
+    const began = performance.now();
+    while (guest.isOpen && performance.now() - began < 10_000) await delay(20);
+    t.notOk(guest.isOpen, `${name}: connections end`);
+    let frame = await guest.frame();
+    while (frame[0] !== "error") frame = await guest.frame();
+    t.match(frame, ["error", { code: "auth.invalid_token" }], name);
+    t.equal(
+      await refusal(live, { client_id: "a", invite_token }),
+      "auth.invalid_token",
+    );
+  }
+});
+
+void t.test("screens", async (t) => {
+  const { live, admin, rest, hall, other } = await closedEvent(t);
+  const profile = { display_name: "Screen", room_id: hall };
+  const { user } = await admin.do("user.kiosk.create", { profile });
+  t.same(user.profile, profile);
+  const { token, id } = await admin.do("user.kiosk.fetch", { id: user.id });
+  t.equal(id, user.id);
+  t.equal(
+    await admin.code("user.kiosk.fetch", { id: admin.id }),
+    "user.not_found",
+  );
+  const ids = async (payload: object | null) =>
+    (await admin.do("user.list", payload)).results.map(({ id }: Json) => id);
+  t.same(await ids({ type: "kiosk" }), [user.id]);
+  t.same(await ids(null), [admin.id]);
+
+  const login = async () => {
+    const client = await live.connect();
+    return { client, answer: await client.login({ token }) };
+  };
+  const { client: screen } = await login();
+  t.equal(screen.id, user.id);
+  const { rooms } = screen.hello["world.config"];
+  t.same(
+    rooms.map((room: Json) => room.id),
+    [hall],
+  );
+  await screen.do("room.enter", { room: hall });
+  await screen.do("chat.subscribe", { channel: hall });
+  await screen.do("question.list", { room: hall });
+  await admin.do("poll.create", {
+    ...{ room: hall, content: "Lunch?", state: "open" },
+    options: [{ content: "Yes", order: 1 }],
+  });
+  const [poll] = await screen.do("poll.list", { room: hall });
+  t.ok(poll.results, "it shows how others voted");
+  const refused: [string, object][] = [
+    ["chat.join", { channel: hall }],
+    ["chat.send", { channel: hall }],
+    ["question.ask", { room: hall, content: "?" }],
+    ["poll.vote", { room: hall, id: poll.id, options: [] }],
+    ["question.list", { room: other }],
+    ["chat.fetch", { channel: other }],
+  ];
+  for (const [action, payload] of refused) {
+    t.equal(await screen.code(action, payload), "protocol.denied", action);
+  }
+  t.equal(await screen.code("user.update", { profile: {} }), "auth.denied");
+  t.equal(
+    await screen.code("user.list.search", { search_term: "", page: 1 }),
+    "auth.denied",
+  );
+
+  const base = `http://127.0.0.1:${live.port}`;
+  const headers = { authorization: `Bearer ${token}` };
+  const rooms403 = await fetch(`${base}/api/v1/worlds/demo/rooms/`, {
+    headers,
+  });
+  t.equal(rooms403.status, 403);
+  const upload = await fetch(`${base}/storage/upload/`, {
+    method: "POST",
+    headers,
+  });
+  t.equal(upload.status, 403);
+
+  const open = (path: string) =>
+    fetch(`${base}/login/${path}`, { redirect: "manual" });
+  const short = await open(token);
+  t.match(
+    [
+      short.status,
+      short.headers.get("location"),
+      short.headers.get("cache-control"),
+      short.headers.get("referrer-policy"),
+    ],
+    [303, `${base}/w/demo/#token=${token}`, "no-store", "no-referrer"],
+  );
+  for (const wrong of [
+    "x",
+    "a.b",
+    "%2F%2Fevil.example",
+    "https:%2F%2Fevil.example",
+    "aa.bb.cc%0d%0aX:1",
+    `${token}/x`,
+  ]) {
+    t.equal((await open(wrong)).status, 404, wrong);
+  }
+  t.equal(
+    (await open("aa.bb.cc")).headers.get("location"),
+    `${base}/#token=aa.bb.cc`,
+  );
+
+  await admin.do("user.admin.update", {
+    id: user.id,
+    profile: { room_id: other },
+  });
+  const began = performance.now();
+  while (screen.isOpen && performance.now() - began < 10_000) await delay(20);
+  const { client: moved } = await login();
+  t.same(
+    moved.hello["world.config"].rooms.map((room: Json) => room.id),
+    [other],
+  );
+  await rest("POST", "demo/delete_user", { user_id: user.id });
+  const { answer } = await login();
+  t.match(answer, ["error", { code: "auth.invalid_token" }], "an ended token");
+  t.same(await ids({ type: "kiosk" }), []);
+});
