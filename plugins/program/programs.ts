@@ -111,7 +111,9 @@ export class Programs {
       name,
       description,
     }));
-    const more = [eventOf(world), world.title, zoneOf(world), page, format];
+    const more = [eventOf(world), world.title, zoneOf(world), format];
+    // Calendars have no address of a page, so all nodes give them the same version.
+    if (format !== "ics") more.push(page);
     // Foyer's own JSON names no room.
     const shown = format === "json" ? [] : [more, names];
     const version = programVersion(program, reader, shown);

@@ -1,6 +1,7 @@
 import { once } from "node:events";
 import { setTimeout as delay } from "node:timers/promises";
 import t from "tap";
+import type { Program } from "../../db/contract/program.js";
 import {
   type Client,
   demo,
@@ -226,4 +227,42 @@ void t.test("searches of a user", async (t) => {
   for (const go of waiting) go();
   t.match(await two.answered(3), ["success", 3, {}]);
   t.match(await other.answered(2), ["success", 2, {}]);
+});
+
+void t.test("a crowd that opens the program costs one encoding", async (t) => {
+  const live = await startLive(t);
+  const titles = ["One", "Two", "Three"];
+  for (const title of titles) {
+    await live.rest("POST", "demo/sessions/", { title });
+  }
+  const { program } = live.app.store;
+  const get = program.get.bind(program);
+  let encoded = 0;
+  const counting = new Map<Program, Program>();
+  program.get = async (world) => {
+    const found = await get(world);
+    const counted = counting.get(found) ?? {
+      ...found,
+      sessions: found.sessions.map((session) => ({
+        ...session,
+        get json() {
+          encoded++;
+          return session.json;
+        },
+      })),
+    };
+    counting.set(found, counted);
+    return counted;
+  };
+  const crowd = await Promise.all(
+    Array.from({ length: 30 }, () => live.guest()),
+  );
+  const seen = await Promise.all(
+    crowd.map(async (guest) => (await guest.do("program.get", {})).sessions),
+  );
+  t.ok(seen.every((sessions) => sessions.length === titles.length));
+  t.equal(encoded, titles.length);
+  const admin = await live.admin();
+  await admin.do("program.get", {});
+  t.equal(encoded, 2 * titles.length, "once more for people who see more");
 });

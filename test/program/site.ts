@@ -80,7 +80,7 @@ const traitsOf = (trait: Trait) =>
 
 export class Site {
   #servers: readonly ServerProcess[] = [];
-  #calls = 0;
+  #logins = 0;
   #rest!: Contract;
   #live!: LiveContract;
   readonly dataDir: string;
@@ -130,12 +130,12 @@ export class Site {
 
   start = (): Promise<void> => this.#start();
 
-  /** The address of a server: each in turn. */
+  /** The address for requests. Addresses in answers have its port. */
   get address(): string {
-    return this.#servers[this.#calls++ % this.#servers.length]!.address;
+    return this.#servers[0]!.address;
   }
 
-  /** Sends a request to any address of the server. */
+  /** Sends a request to any path. */
   async fetch(path: string, init: RequestInit = {}): Promise<Answer> {
     const response = await fetch(this.address + path, init);
     const text = await response.text();
@@ -225,9 +225,10 @@ export class Site {
     throw new Error(`${answer.status} ${answer.text}`);
   }
 
-  /** Opens a websocket for a user, and logs in. */
+  /** Opens a websocket to each server in turn, and logs in. */
   async enter(login: object): Promise<Client> {
-    const { address } = this;
+    const { length } = this.#servers;
+    const { address } = this.#servers[this.#logins++ % length]!;
     const ws = new WebSocket(`${address.replace("http", "ws")}/ws/world/demo/`);
     const conversation = new Conversation(this.#live);
     const client = new Client(ws, conversation, (fault) => this.t.fail(fault));
