@@ -3,7 +3,6 @@ import type { PermissionConfig } from "../../schemas/plain/permissions.js";
 import type { AttendanceStore } from "./attendance.js";
 import type { AuditStore } from "./audit.js";
 import type { InviteStore } from "./invites.js";
-import type { UserKind } from "../rules/user-kinds.js";
 import type { ChatStore } from "./chat.js";
 import type { WebhookStore } from "./webhooks.js";
 import type { LogStore } from "../log/entries.js";
@@ -159,6 +158,9 @@ export interface UserChanges {
   client_state?: Record<string, unknown> | undefined;
   pretalx_id?: string | null | undefined;
 }
+
+/** What a user is. */
+export type UserKind = "person" | "kiosk" | "anonymous";
 
 /** Selects a page of the users of a world. */
 export interface UserSearch extends PageSelection {

@@ -1,11 +1,8 @@
 import { createHash } from "node:crypto";
-import type { UserRecord } from "../contract/store.js";
+import type { UserKind, UserRecord } from "../contract/store.js";
 
 // Users who are no people. Their kind stands before a colon in the client ID, where no client can
 // put it: client IDs have no colons.
-
-/** What a user is. */
-export type UserKind = "person" | "kiosk" | "anonymous";
 
 /** Whether a row of the table of users is a person. */
 export const IS_PERSON = "(client_id IS NULL OR client_id NOT LIKE '%:%')";

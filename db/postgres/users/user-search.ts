@@ -5,9 +5,9 @@ import {
   toUser,
   USER_COLUMNS,
 } from "../../rules/rows.js";
-import type { FoundUsers, UserSearch } from "../../contract/store.js";
+import type { FoundUsers, UserKind, UserSearch } from "../../contract/store.js";
 import { FIELD, markerOf } from "../../rules/user-fields.js";
-import { isOfKind, type UserKind } from "../../rules/user-kinds.js";
+import { isOfKind } from "../../rules/user-kinds.js";
 import { BY_NAME } from "../../rules/user-rows.js";
 import type { Database } from "../engine/database.js";
 import { pageStatement, readPage } from "./user-reads.js";
