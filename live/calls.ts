@@ -1,5 +1,10 @@
 import type { Author } from "../db/contract/author.js";
-import type { UserRecord, UserStore, Versioned } from "../db/contract/store.js";
+import {
+  StoreError,
+  type UserRecord,
+  type UserStore,
+  type Versioned,
+} from "../db/contract/store.js";
 import type { Identity } from "../plugins/auth/identity.js";
 import { forbidden, Refusal } from "../plugins/http/errors.js";
 import type { Commands } from "../schemas/live/index.js";
@@ -24,6 +29,8 @@ export interface Caller {
   readonly user: string | null;
   readonly author: Author;
   readonly world: Versioned<World>;
+  /** As in a {@link Call}. */
+  readonly expected?: readonly string[] | undefined;
 }
 
 /**
@@ -50,7 +57,7 @@ export function callsOf(
   users: UserStore,
   runs: ReadonlyMap<string, Runnable>,
 ): Calls {
-  return async ({ identity, user, author, world }, name, payload) => {
+  return async ({ identity, user, author, world, expected }, name, payload) => {
     const { run, ports } = runs.get(name)!;
     const found =
       user === null ? undefined : await users.get(world.value.id, user);
@@ -68,6 +75,7 @@ export function callsOf(
       world: world.value.id,
       author,
       login,
+      expected,
     };
     const context: Context<unknown, Sender> = {
       ...{ ports, connection, login, world, me },
@@ -77,6 +85,10 @@ export function callsOf(
     try {
       return jsonOf(await run(context, order));
     } catch (error) {
+      // The record is not as the caller expects it.
+      const isCondition =
+        error instanceof StoreError && error.problem === "changed";
+      if (expected && isCondition) throw error;
       const refused = liveErrorOf(error, name);
       throw refused ? refusalOf(refused) : error;
     }

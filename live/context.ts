@@ -14,6 +14,8 @@ export interface Call {
   readonly world: string;
   readonly author: Author;
   readonly login: Login;
+  /** The versions of which the record to change must have one; undefined for any. */
+  readonly expected: readonly string[] | undefined;
 }
 
 /** The sender of a command. */

@@ -1,6 +1,5 @@
 import type { FastifyPluginAsync, FastifyRequest } from "fastify";
-import { StoreError } from "../db/contract/store.js";
-import { versioned } from "../db/rules/versions.js";
+import { announcementRecord } from "../live/rules/shapes.js";
 import { forbidden } from "../plugins/http/errors.js";
 import { allowSameId } from "../plugins/validation.js";
 import {
@@ -10,7 +9,6 @@ import {
   AnnouncementList,
   AnnouncementParams,
 } from "../schemas/announcements.js";
-import type { SentAnnouncement } from "../schemas/live/announcements.js";
 import { PageQuery } from "../schemas/pages.js";
 import { LIVE } from "../schemas/plain/permissions.js";
 import { ref } from "../schemas/values.js";
@@ -46,11 +44,8 @@ async function announcementNamed(request: FastifyRequest, id: string) {
   const all = await perform(request, "announcement.list", {});
   const found = all.find((announcement) => announcement.id === id);
   if (!found) throw forbidden();
-  return recordOf(found);
+  return announcementRecord(found);
 }
-
-const recordOf = (announcement: SentAnnouncement) =>
-  versioned(announcement, () => JSON.stringify(announcement), 0);
 
 const listAnnouncements = endpoint(
   {
@@ -87,7 +82,7 @@ const createAnnouncement = endpoint(
     );
     const path = ANNOUNCEMENTS.replace(":world_id", request.params.world_id);
     reply.code(201).header("location", `${base}${path}${announcement.id}/`);
-    return reply.sendVersioned(recordOf(announcement));
+    return reply.sendVersioned(announcementRecord(announcement));
   },
 );
 
@@ -117,18 +112,11 @@ const updateAnnouncement = endpoint(
   async (request, reply) => {
     const { announcement_id: id } = request.params;
     const { is_visible: _, ...changes } = request.body;
-    const versions = request.expectedVersions();
-    if (versions) {
-      const { version } = await announcementNamed(request, id);
-      if (!versions.includes(version)) {
-        throw new StoreError("changed", "It was changed in between.");
-      }
-    }
     const { announcement } = await perform(request, "announcement.update", {
       ...changes,
       id,
     });
-    return reply.sendVersioned(recordOf(announcement));
+    return reply.sendVersioned(announcementRecord(announcement));
   },
 );
 

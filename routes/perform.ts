@@ -21,6 +21,7 @@ export const performAsJson = <N extends SharedCommand>(
       user: request.callerId,
       author: authorOf(request),
       world: request.world!,
+      expected: request.expectedVersions(),
     },
     name,
     payload,

@@ -662,13 +662,15 @@ export interface AnnouncementStore {
   /**
    * Replaces the named fields. The state may only change from a draft to active and from
    * active to archived; other changes of it are ignored.
+   * @param seen the announcement as it must still be; by default it may be any.
    * @returns the announcement before and after the change.
-   * @throws {StoreError} `absent`.
+   * @throws {StoreError} `absent`, or `changed` if it is not as it was seen.
    */
   update(
     worldId: string,
     id: string,
     changes: Partial<AnnouncementDraft>,
+    seen?: Announcement,
     by?: Author,
   ): Promise<{ before: Announcement; after: Announcement }>;
 }

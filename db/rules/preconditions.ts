@@ -18,6 +18,9 @@ export const absent = (
 
 export const denied = (reason: string) => new StoreError("denied", reason);
 
+export const changed = () =>
+  new StoreError("changed", "It was changed in between.");
+
 export const pageTooLarge = () =>
   new StoreError("large", "The page is too large.");
 
@@ -31,9 +34,7 @@ export function expectVersion(
   version: () => string,
   versions: readonly string[] | undefined,
 ): void {
-  if (versions && !versions.includes(version())) {
-    throw new StoreError("changed", "It was changed in between.");
-  }
+  if (versions && !versions.includes(version())) throw changed();
 }
 
 /**

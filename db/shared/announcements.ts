@@ -8,7 +8,7 @@ import {
 } from "../contract/announcements.js";
 import { StoreError } from "../contract/store.js";
 import { createdAnnouncement, updatedAnnouncement } from "../log/changes.js";
-import { absent } from "../rules/preconditions.js";
+import { absent, changed } from "../rules/preconditions.js";
 import { domain, type DomainLog } from "./domain.js";
 import type { Sql } from "./sql.js";
 
@@ -48,9 +48,11 @@ export const announcementWrites = (sql: Sql, log: DomainLog) => ({
     world: string,
     id: string,
     changes: Partial<AnnouncementDraft>,
+    seen?: Announcement,
   ): Promise<{ before: Announcement; after: Announcement }> {
     const before = await sql.one<Announcement>(GET, [world, id]);
     if (!before) throw absent("announcement");
+    if (seen && !isSame(before, seen)) throw changed();
     const after = changedAnnouncement(before, changes);
     const { text, show_until, state } = after;
     await sql.run(UPDATE, [world, id, text, show_until, state]);
@@ -59,10 +61,15 @@ export const announcementWrites = (sql: Sql, log: DomainLog) => ({
   },
 });
 
+const isSame = (one: Announcement, other: Announcement): boolean =>
+  one.text === other.text &&
+  one.show_until === other.show_until &&
+  one.state === other.state;
+
 export const announcements = domain({
   reads: announcementReads,
   writes: announcementWrites,
-  parameters: { create: 2, update: 3 },
+  parameters: { create: 2, update: 4 },
 });
 
 /**

@@ -1,5 +1,6 @@
 import { isInactive } from "../../db/contract/inactive.js";
 import type { RoomValue, UserRecord } from "../../db/contract/store.js";
+import { versioned } from "../../db/rules/versions.js";
 import type { Announcement } from "../../db/contract/announcements.js";
 import type {
   ListedUser,
@@ -225,3 +226,7 @@ export const sentAnnouncement = (
   state: announcement.state,
   is_visible: isVisible(announcement, now),
 });
+
+/** An announcement with its version, which covers `is_visible` and so follows the time, too. */
+export const announcementRecord = (announcement: SentAnnouncement) =>
+  versioned(announcement, () => JSON.stringify(announcement), 0);

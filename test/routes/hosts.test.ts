@@ -91,6 +91,13 @@ void t.test("announcements", async (t) => {
     headers: { "if-match": etag },
   });
   t.match(late, { status: 412, body: { code: "changed" } });
+  const present = changed.headers.etag as string;
+  const race = await Promise.all(
+    ["Tea", "Coffee", "Water"].map((text) =>
+      call("PATCH", own, { body: { text }, headers: { "if-match": present } }),
+    ),
+  );
+  t.same(race.map(({ status }) => status).sort(), [200, 412, 412]);
   const back = await call("PATCH", own, { body: { state: "draft" } });
   t.match(back.body, { state: "active" }, "no state goes back");
   const bad: [object, object][] = [

@@ -3,6 +3,8 @@ import {
   type AnnouncementStore,
   StoreError,
 } from "../../../db/contract/store.js";
+import type { Announcement } from "../../../db/contract/announcements.js";
+import { absent, expectVersion } from "../../../db/rules/preconditions.js";
 import type { Clock } from "../../../db/log/clock.js";
 import type { Context, Sender } from "../../context.js";
 import type { CommandTable } from "../../module.js";
@@ -11,7 +13,7 @@ import {
   LiveError,
   requireShort,
 } from "../../rules/problems.js";
-import { sentAnnouncement } from "../../rules/shapes.js";
+import { announcementRecord, sentAnnouncement } from "../../rules/shapes.js";
 
 /** The ports of the commands about announcements. */
 export interface AnnouncementPorts {
@@ -101,12 +103,11 @@ async function update(
 ) {
   const { ports, connection } = context;
   const changes = { ...(state && { state }), ...fieldsOf(context, rest) };
+  const name = typeof id === "string" ? id : "";
   try {
+    const seen = await expectedOf(context, name);
     const { after } = await ports.store.announcements.update(
-      connection.world,
-      typeof id === "string" ? id : "",
-      changes,
-      connection.author,
+      ...[connection.world, name, changes, seen, connection.author],
     );
     return { announcement: sentAnnouncement(after, ports.clock.date()) };
   } catch (error) {
@@ -114,6 +115,24 @@ async function update(
       throw error;
     throw new LiveError("announcement.unknown", "Unknown announcement ID");
   }
+}
+
+/**
+ * The announcement, if the caller expects versions of it: then it must be as it was read.
+ * @throws {StoreError} `changed` if it has another version, or `absent`.
+ */
+async function expectedOf(
+  { ports, connection }: Context<AnnouncementPorts, Sender>,
+  id: string,
+): Promise<Announcement | undefined> {
+  const expected = "expected" in connection ? connection.expected : undefined;
+  if (!expected) return undefined;
+  const all = await ports.store.announcements.list(connection.world);
+  const found = all.find((announcement) => announcement.id === id);
+  if (!found) throw absent("announcement");
+  const sent = sentAnnouncement(found, ports.clock.date());
+  expectVersion(() => announcementRecord(sent).version, expected);
+  return found;
 }
 
 async function list({ ports, connection }: Context<AnnouncementPorts, Sender>) {

@@ -56,6 +56,16 @@ export async function announcementContract(contract: Contract): Promise<void> {
     const unset = announcements.update("demo", first.id, { show_until: null });
     t.strictSame((await unset).after, { ...first, show_until: null });
     t.equal((await announcements.list("demo"))[0]?.id, first.id, "in place");
+    const seen = (await announcements.list("demo"))[0]!;
+    const races = await Promise.allSettled(
+      ["one", "two", "three"].map((text) =>
+        announcements.update("demo", seen.id, { text }, seen),
+      ),
+    );
+    const won = races.filter(({ status }) => status === "fulfilled");
+    t.equal(won.length, 1, "of writers who saw the same, one wins");
+    const late = announcements.update("demo", seen.id, { text: "four" }, seen);
+    await fails(t, late, "changed");
     await fails(t, announcements.update("demo", ABSENT, {}), "absent");
     await fails(t, announcements.update("other", first.id, {}), "absent");
   });

@@ -274,7 +274,7 @@ export async function logWorldContract(contract: Contract): Promise<void> {
     );
     const { id: announcement } = made;
     const update = (changes: Parameters<typeof announcements.update>[2]) =>
-      announcements.update("demo", announcement, changes, me);
+      announcements.update("demo", announcement, changes, undefined, me);
     const updated = { type: "announcement.updated", announcement } as const;
     await expecting.write(
       "it becomes visible",

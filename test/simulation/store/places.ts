@@ -256,7 +256,7 @@ export const announcementStore: Sync<AnnouncementStore> = {
     tx.append(world, createdAnnouncement(made), by);
     return made;
   },
-  update(tx, world, id, changes, by) {
+  update(tx, world, id, changes, _seen, by) {
     const found = tx.tables.announcements.get(id);
     if (found?.world !== world) throw absent("announcement");
     const { world: _, ...before } = found;
