@@ -1,7 +1,8 @@
 import { openStoreIn } from "../stack.js";
 import t, { type Test } from "tap";
 import { foyer, foyerProcess, keyOf, timed, tokenOf } from "../helper.js";
-import { makeKey } from "../plugins/auth/issuer.js";
+import { sending } from "../feed/receivers.js";
+import { keyServer, makeKey } from "../plugins/auth/issuer.js";
 import {
   type Client,
   demo,
@@ -87,13 +88,36 @@ void t.test("another issuer is removed by REST", async (t) => {
     token: await sign(claims),
   });
   t.match([refused, problem], ["error", { code: "auth.invalid_token" }]);
-  await live.rest("PATCH", "demo/", { config: { JWT_issuers: [] } });
+  const trusted = [{ ...config.JWT_issuers[0], trusted: true }];
+  await live.rest("PATCH", "demo/", { config: { JWT_issuers: trusted } });
   await timely(ends(t, client, "auth.invalid_token"));
+  const bare = await live.connect();
+  t.equal((await bare.login({ token }))[0], "authenticated");
+  t.match(await live.rest("GET", "demo/users/"), {
+    body: { results: [{ token_id: "7" }, { token_id: "shop#7" }] },
+  });
+  await live.rest("PATCH", "demo/", { config: { JWT_issuers: [] } });
+  await timely(ends(t, bare, "auth.invalid_token"));
   const again = await live.connect();
   t.match(await again.login({ token }), [
     "error",
     { code: "auth.invalid_token" },
   ]);
+});
+
+void t.test("an issuer with keys at an address is removed", async (t) => {
+  const { jwk, sign } = await makeKey("ES256", "1");
+  const { url: jwks_url } = await keyServer(t, [jwk]);
+  const live = await sending(t);
+  const entry = { issuer: "shop", audience: "event", jwks_url };
+  await live.rest("PATCH", "demo/", { config: { JWT_issuers: [entry] } });
+  const client = await live.connect();
+  const token = await sign({ iss: "shop", aud: "event", sub: "7" });
+  t.equal((await client.login({ token }))[0], "authenticated");
+  await live.rest("PATCH", "demo/", { config: { theme: {} } });
+  t.equal(await client.code("user.list.blocked"), "ok", "it stays");
+  await live.rest("PATCH", "demo/", { config: { JWT_issuers: [] } });
+  await timely(ends(t, client, "auth.invalid_token"));
 });
 
 void t.test("a rule is changed", async (t) => {
