@@ -23,3 +23,7 @@ export function kindOf({ client_id }: Pick<UserRecord, "client_id">): UserKind {
   if (client_id?.startsWith("kiosk:")) return "kiosk";
   return client_id?.startsWith("anonymous:") ? "anonymous" : "person";
 }
+
+/** Whether a user with this client ID is made by a host, and not by its first login. */
+export const isMadeByOthers = (clientId: string | null | undefined): boolean =>
+  clientId?.startsWith("kiosk:") === true;

@@ -52,7 +52,7 @@ export async function messageNotices(
     sender === null ? undefined : await store.users.get(worldId, sender);
   if (!world || !from || from.deleted) return [];
   const name = from.profile?.display_name;
-  const { body } = JSON.parse(content as unknown as string) as {
+  const { body } = JSON.parse(content) as {
     body?: unknown;
   };
   const direct = (await store.chat.channel(worldId, channel))?.direct;

@@ -55,7 +55,7 @@ function browser() {
       ]);
       return JSON.parse(
         text.subarray(0, text.lastIndexOf(2)).toString(),
-      ) as Json;
+      );
     },
   };
 }

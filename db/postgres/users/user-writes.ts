@@ -1,3 +1,4 @@
+import { isMadeByOthers } from "../../rules/user-kinds.js";
 import { randomUUID } from "node:crypto";
 import { INACTIVE } from "../../contract/inactive.js";
 import { enteredUser, moderatedUser, updatedUser } from "../../log/changes.js";
@@ -82,7 +83,11 @@ export async function enterUser(
   if (!found) throw absent("world");
   const { changed, known, traits_before, ...row } = found;
   const hasOthers = row.traits !== traits_before;
-  if (changed) log.appendOf(row.id, enteredUser(row.id, !known, hasOthers));
+  if (changed) {
+    const entry = enteredUser(row.id, !known, hasOthers);
+    if (!known && isMadeByOthers(clientId)) log.append(entry);
+    else log.appendOf(row.id, entry);
+  }
   return row;
 }
 

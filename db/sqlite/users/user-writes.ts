@@ -1,3 +1,4 @@
+import { isMadeByOthers } from "../../rules/user-kinds.js";
 import { randomUUID } from "node:crypto";
 import type { UserName } from "../../../schemas/users.js";
 import {
@@ -124,7 +125,9 @@ export function userWrites(db: Connection, sql: Sql, log: WriteLog) {
       }
       if (!findWorld.get(worldId)) throw absent("world");
       const id = randomUUID();
-      log.appendOf(worldId, id, enteredUser(id, true));
+      const entry = enteredUser(id, true);
+      if (isMadeByOthers(clientId)) log.append(worldId, entry);
+      else log.appendOf(worldId, id, entry);
       return create.get(
         id,
         worldId,
