@@ -53,9 +53,7 @@ function browser() {
         cipher.update(body.subarray(0, -16)),
         cipher.final(),
       ]);
-      return JSON.parse(
-        text.subarray(0, text.lastIndexOf(2)).toString(),
-      );
+      return JSON.parse(text.subarray(0, text.lastIndexOf(2)).toString());
     },
   };
 }
