@@ -422,7 +422,7 @@ export interface paths {
     };
     /**
      * Get what is left of an event
-     * @description People and attendance also ask for `user.list`. Rooms are left out whose chat (`chat.read`), questions (`question.moderate`) or polls (`poll.manage`) the caller may not see as a whole. JSON and CSV are sent as they are read. XLSX is at most 500,000 cells and 16 MiB of text.
+     * @description People also ask for `user.list`. Rooms are left out whose chat (`chat.read`), questions (`question.moderate`) or polls (`poll.manage`) the caller may not see as a whole. JSON and CSV are sent as they are read. XLSX is at most 500,000 cells and 16 MiB of text.
      */
     get: operations["getResults"];
     put?: never;
@@ -813,9 +813,6 @@ export interface components {
           } | null;
           location?: string;
         };
-        /** @enum {string} */
-        attendance?: "numbers" | "people" | "off";
-        roles?: components["schemas"]["Role"][];
       } & {
         [key: string]: unknown;
       };
@@ -858,22 +855,6 @@ export interface components {
       };
       /** @description Its users have their bare uid as id, as with the world's keys. By default it follows the issuer and #. */
       trusted?: boolean;
-    };
-    /**
-     * @description A trait with a name, for the console.
-     * @example {
-     *       "trait": "speaker",
-     *       "title": "Speaker"
-     *     }
-     */
-    Role: {
-      /**
-       * @description What rules ask for; null for guests, who need no trait.
-       * @example admin
-       */
-      trait: string | null;
-      title: string;
-      description?: string;
     };
     /** @description A provider of OpenID Connect by which people sign in. */
     SignInProvider: {
@@ -4311,10 +4292,6 @@ export interface operations {
         /** @description Only of this room: its id. */
         room?: string;
         format?: "json" | "csv" | "xlsx";
-        /** @description Of `activity`: only from this time on. */
-        after?: string;
-        /** @description Of `activity`: one record for so many minutes, with the largest number in them. By default 1. */
-        every?: number;
       };
       header?: never;
       path: {
@@ -4324,7 +4301,7 @@ export interface operations {
          */
         world_id: string;
         /**
-         * @description `people`, `chat`, `questions`, `polls`, `attendance` (who was where) or `activity` (how many people were in rooms, once a minute).
+         * @description `people`, `chat`, `questions` or `polls`.
          * @example people
          */
         kind: string;
