@@ -60,6 +60,7 @@ export function playerHeaders(
     [
       "script-src 'self'",
       "style-src 'self'",
+      "font-src 'self'",
       sources("img-src 'self' https: data:", files),
       "connect-src 'self' https: http:",
       "media-src 'self' blob: https: http:",

@@ -141,6 +141,7 @@ void t.test("the policy of the pages", async (t) => {
     "default-src": "'none'",
     "script-src": "'self'",
     "style-src": "'self'",
+    "font-src": "'self'",
     "img-src": "'self' https: data:",
     "connect-src": "'self' https: http:",
     "media-src": "'self' blob: https: http:",
