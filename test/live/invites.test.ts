@@ -42,7 +42,7 @@ async function closedEvent(t: Test) {
       },
     );
     if (answer.status >= 300) throw new Error(await answer.text());
-    return answer.status === 204 ? null : ((await answer.json()) as Json);
+    return answer.status === 204 ? null : await answer.json();
   };
   const make = async (name: string, anonymous: boolean): Promise<string> =>
     (
@@ -67,7 +67,7 @@ async function closedEvent(t: Test) {
 const refusal = async (live: LiveServer, payload: object): Promise<string> => {
   const client = await live.connect();
   const [name, error] = await client.login(payload);
-  return name === "error" ? (error as { code: string }).code : (name as string);
+  return name === "error" ? (error as { code: string }).code : name;
 };
 
 void t.test("what a person without a name can reach", async (t) => {
