@@ -14,11 +14,35 @@ export interface Column {
   of?: string;
   /** Whether it is no foreign key, as it may outlive the row, or becomes null where that is erased. */
   loose?: boolean;
+  /** Whether it may name an event that is gone, and then means the last one before it. */
+  isMark?: boolean;
+  /** What it is the JSON of. */
+  json?: "object" | "list";
+  /** Whether ids of rows are in its text, which a clone has to replace. */
+  hasIds?: boolean;
+  /**
+   * That copies of a world lack it, as it follows from other columns. An import computes it,
+   * and stores this value until then.
+   */
+  derived?: Value;
+  /** Its value in a clone. */
+  inClone?: Value;
 }
+
+/**
+ * Which copies of one world have the rows of a table. Backups have all.
+ *
+ * - `all`: exports and clones.
+ * - `export`: exports.
+ * - `history`: exports with the chat.
+ * - `none`: neither, as the rows are secrets of this server, or follow from others.
+ */
+export type Copies = "all" | "export" | "history" | "none";
 
 /** A table as every engine has it. */
 export interface Table {
   name: string;
+  copies: Copies;
   /** The columns in a backup, in its order. New ones come last. */
   columns: readonly Column[];
   /** The columns that a backup lacks: what follows from others, and what is erased soon in any case. */
@@ -43,16 +67,22 @@ const text = { kind: "text", nullable: false } as const;
 const number = { kind: "number", nullable: false } as const;
 const textOrNull = { kind: "text", nullable: true } as const;
 const numberOrNull = { kind: "number", nullable: true } as const;
+const object = { ...text, json: "object" } as const;
+const objectOrNull = { ...textOrNull, json: "object" } as const;
+const list = { ...text, json: "list" } as const;
 
 /** Names a row of a table. */
 const idOf = (of: string): Kind => ({ ...text, of });
 const numberOf = (of: string): Kind => ({ ...number, of });
 /** The same without a foreign key. */
+const looseId = (of: string): Kind => ({ ...text, of, loose: true });
 const looseIdOf = (of: string): Kind => ({ ...textOrNull, of, loose: true });
 const looseNumberOf = (of: string): Kind => ({ ...number, of, loose: true });
 /** The number of an event of chat in the log of its world. */
 const event: Kind = looseNumberOf("log");
 const eventOrNull: Kind = { ...numberOrNull, of: "log", loose: true };
+const mark: Kind = { ...event, isMark: true };
+const markOrNull: Kind = { ...eventOrNull, isMark: true };
 
 /** The world of a table that refers to it through another one, or outlives it. */
 const anyWorld: Kind = { ...text, of: "worlds", loose: true };
@@ -71,13 +101,14 @@ const named = (columns: Record<string, Kind>): Column[] =>
 const table = (
   name: string,
   keys: string,
+  copies: Copies,
   columns: Record<string, Kind>,
   since = 2,
   others: Record<string, Kind> = {},
 ): Table => {
   const [key, ...unique] = keys.split("; ").map((names) => names.split(" "));
   return {
-    ...{ name, since, key: key!, unique },
+    ...{ name, copies, since, key: key!, unique },
     ...{ columns: named(columns), others: named(others) },
   };
 };
@@ -97,44 +128,45 @@ export const TABLES: readonly Table[] = [
   table(
     "worlds",
     "id; domain",
+    "all",
     {
       id: text,
       title: text,
-      config: text,
-      permission_config: text,
+      config: object,
+      permission_config: object,
       domain: text,
       revision: number,
     },
     2,
     { file_bytes: number },
   ),
-  table("world_issuers", "world_id issuer audience", {
+  table("world_issuers", "world_id issuer audience", "none", {
     issuer: text,
     audience: text,
     world_id: text,
   }),
-  table("view_groups", "world_id id; world_id rule", {
+  table("view_groups", "world_id id; world_id rule", "none", {
     id: number,
     world_id: text,
     rule: text,
     rooms: number,
   }),
-  table("rooms", "world_id id; id", {
+  table("rooms", "world_id id; id", "all", {
     id: text,
     world_id: text,
-    view_group: numberOf("view_groups"),
+    view_group: { ...numberOf("view_groups"), derived: 0 },
     name: text,
     description: text,
-    module_config: text,
-    permission_config: text,
+    module_config: list,
+    permission_config: object,
     sorting_priority: number,
     domain: textOrNull,
-    name_folded: text,
-    description_folded: text,
-    revision: number,
-    extras: textOrNull,
+    name_folded: { ...text, derived: "" },
+    description_folded: { ...text, derived: "" },
+    revision: { ...number, inClone: 1 },
+    extras: objectOrNull,
   }),
-  table("room_modules", "world_id room_id type", {
+  table("room_modules", "world_id room_id type", "none", {
     world_id: anyWorld,
     room_id: idOf("rooms"),
     type: text,
@@ -142,30 +174,31 @@ export const TABLES: readonly Table[] = [
   table(
     "users",
     "world_id id; id; world_id token_id; world_id client_id",
+    "all",
     {
       id: text,
       world_id: text,
       token_id: textOrNull,
       client_id: textOrNull,
-      profile: textOrNull,
-      traits: textOrNull,
+      profile: objectOrNull,
+      traits: { ...textOrNull, json: "list" },
       last_seen: number,
       moderation_state: text,
-      client_state: textOrNull,
+      client_state: objectOrNull,
       pretalx_id: textOrNull,
       last_login: numberOrNull,
-      display_name_folded: text,
+      display_name_folded: { ...text, derived: "" },
     },
     2,
     // It follows from the profile: see `withDerived` in `user-fields.ts`.
     { fields_folded: text },
   ),
-  table("blocks", "world_id user_id blocked_id", {
+  table("blocks", "world_id user_id blocked_id", "all", {
     world_id: anyWorld,
     user_id: idOf("users"),
     blocked_id: idOf("users"),
   }),
-  table("files", "world_id key; key", {
+  table("files", "world_id key; key", "none", {
     number: number,
     key: text,
     world_id: text,
@@ -174,7 +207,7 @@ export const TABLES: readonly Table[] = [
     sha256: text,
     created: number,
   }),
-  table("announcements", "world_id number; id", {
+  table("announcements", "world_id number; id", "all", {
     number: number,
     id: text,
     world_id: text,
@@ -182,15 +215,15 @@ export const TABLES: readonly Table[] = [
     show_until: numberOrNull,
     state: text,
   }),
-  table("chat_channels", "world_id number; id; world_id direct", {
+  table("chat_channels", "world_id number; id; world_id direct", "history", {
     number: number,
     id: text,
     world_id: text,
     direct: textOrNull,
-    last_event: event,
-    last_message: event,
+    last_event: mark,
+    last_message: mark,
   }),
-  table("chat_events", "world_id id", {
+  table("chat_events", "world_id id", "history", {
     id: event,
     world_id: anyWorld,
     channel: looseNumberOf("chat_channels"),
@@ -199,63 +232,68 @@ export const TABLES: readonly Table[] = [
     timestamp: number,
     replaces: eventOrNull,
     deleted: number,
-    content: textOrNull,
+    content: objectOrNull,
     tag: { ...number, since: 3, formerly: 0 },
     author: { ...textOrNull, since: 3, formerly: null },
   }),
-  table("chat_edits", "world_id event", {
+  table("chat_edits", "world_id event", "history", {
     world_id: anyWorld,
     event: event,
     edit: event,
   }),
-  table("chat_reactions", "world_id event reaction user_id", {
+  table("chat_reactions", "world_id event reaction user_id", "history", {
     number: number,
     world_id: anyWorld,
     event: event,
     reaction: text,
-    user_id: { ...idOf("users"), loose: true },
+    user_id: looseId("users"),
   }),
-  table("chat_members", "world_id channel user_id", {
+  table("chat_members", "world_id channel user_id", "history", {
     number: number,
     world_id: anyWorld,
     channel: numberOf("chat_channels"),
     user_id: idOf("users"),
     hidden: number,
   }),
-  table("chat_readers", "world_id user_id channel", {
+  table("chat_readers", "world_id user_id channel", "history", {
     world_id: anyWorld,
     user_id: idOf("users"),
     channel: numberOf("chat_channels"),
-    pointer: eventOrNull,
-    listed: eventOrNull,
+    pointer: markOrNull,
+    listed: markOrNull,
   }),
-  table("chat_notifications", "world_id user_id channel event", {
+  table("chat_notifications", "world_id user_id channel event", "history", {
     world_id: anyWorld,
     user_id: idOf("users"),
     channel: numberOf("chat_channels"),
     event: event,
   }),
-  table("questions", "world_id number; id; world_id room_id", {
+  table("questions", "world_id number; id; world_id room_id", "all", {
     number: number,
     id: text,
     world_id: anyWorld,
     room_id: idOf("rooms"),
-    sender: looseIdOf("users"),
-    moderator: looseIdOf("users"),
+    sender: { ...looseIdOf("users"), inClone: null },
+    moderator: { ...looseIdOf("users"), inClone: null },
     content: text,
     state: text,
     answered: number,
     is_pinned: number,
     timestamp: number,
-    score: number,
+    score: { ...number, derived: 0 },
   }),
-  table("question_votes", "world_id number; world_id user_id question", {
-    number: number,
-    world_id: anyWorld,
-    question: numberOf("questions"),
-    user_id: looseIdOf("users"),
-  }),
-  table("polls", "world_id number; id; world_id room_id", {
+  table(
+    "question_votes",
+    "world_id number; world_id user_id question",
+    "export",
+    {
+      number: number,
+      world_id: anyWorld,
+      question: numberOf("questions"),
+      user_id: looseIdOf("users"),
+    },
+  ),
+  table("polls", "world_id number; id; world_id room_id", "all", {
     number: number,
     id: text,
     world_id: anyWorld,
@@ -265,26 +303,26 @@ export const TABLES: readonly Table[] = [
     poll_type: text,
     is_pinned: number,
     timestamp: number,
-    changed: number,
-    results: textOrNull,
+    changed: { ...number, inClone: 0 },
+    results: { ...objectOrNull, hasIds: true },
   }),
-  table("poll_options", "world_id number; id", {
+  table("poll_options", "world_id number; id", "all", {
     number: number,
     id: text,
     world_id: anyWorld,
     poll: numberOf("polls"),
     content: text,
     position: number,
-    votes: number,
+    votes: { ...number, derived: 0 },
   }),
-  table("poll_ballots", "world_id number; world_id user_id poll", {
+  table("poll_ballots", "world_id number; world_id user_id poll", "export", {
     number: number,
     world_id: anyWorld,
     poll: numberOf("polls"),
     user_id: looseIdOf("users"),
     changed: number,
   }),
-  table("poll_votes", "world_id ballot option", {
+  table("poll_votes", "world_id ballot option", "export", {
     world_id: anyWorld,
     ballot: numberOf("poll_ballots"),
     option: numberOf("poll_options"),
@@ -292,68 +330,84 @@ export const TABLES: readonly Table[] = [
   table(
     "programs",
     "world_id",
+    "all",
     { world_id: text, stamp: text, settings: text },
     4,
   ),
   table(
     "program_places",
     "world_id place",
-    { world_id: text, place: text, shown: text, changed: text },
+    "all",
+    {
+      world_id: text,
+      place: { ...text, hasIds: true },
+      shown: text,
+      changed: text,
+    },
     4,
   ),
   table(
     "program_sessions",
     "world_id id; world_id import_id",
+    "all",
     {
       world_id: text,
       id: text,
-      revision: number,
+      revision: { ...number, inClone: 1 },
       import_id: textOrNull,
-      room_id: textOrNull,
+      room_id: looseIdOf("rooms"),
       starts_at: numberOrNull,
       ends_at: numberOrNull,
       state: text,
       title: text,
-      detail: text,
+      detail: { ...object, hasIds: true },
     },
     4,
   ),
   table(
     "program_speakers",
     "world_id id; world_id import_id",
+    "all",
     {
       world_id: text,
       id: text,
-      revision: number,
+      revision: { ...number, inClone: 1 },
       import_id: textOrNull,
-      user_id: textOrNull,
-      picture: textOrNull,
+      user_id: { ...looseIdOf("users"), inClone: null },
+      picture: { ...textOrNull, inClone: null },
       name: text,
-      detail: text,
+      detail: object,
     },
     4,
   ),
   table(
     "program_favorites",
     "world_id user_id session_id",
-    { number: number, world_id: text, user_id: text, session_id: text },
+    "export",
+    {
+      ...{ number, world_id: text, user_id: looseId("users") },
+      session_id: looseId("program_sessions"),
+    },
     4,
   ),
   table(
     "program_links",
     "world_id user_id; world_id token",
-    { world_id: text, user_id: text, token: text },
+    "export",
+    { world_id: text, user_id: looseId("users"), token: text },
     4,
   ),
   table(
     "attendance_counts",
     "world_id room_id at",
+    "none",
     { world_id: text, room_id: idOf("rooms"), at: number, people: number },
     4,
   ),
   table(
     "attendance_visits",
     "world_id room_id user_id session_id",
+    "none",
     {
       ...{ world_id: text, room_id: idOf("rooms"), user_id: text },
       ...{ session_id: text, first: number, last: number, duration: number },
@@ -363,6 +417,7 @@ export const TABLES: readonly Table[] = [
   table(
     "webhooks",
     "world_id number; id",
+    "none",
     {
       ...{ number, id: text, world_id: idOf("worlds"), url: text, types: text },
       ...{ enabled: number, description: text, created_at: number },
@@ -377,6 +432,7 @@ export const TABLES: readonly Table[] = [
   table(
     "audit",
     "world_id number",
+    "none",
     {
       ...{ number, world_id: idOf("worlds"), at: number, kind: text },
       ...{ user_id: textOrNull, token: textOrNull, type: text },
@@ -387,12 +443,14 @@ export const TABLES: readonly Table[] = [
   table(
     "api_callers",
     "world_id token",
+    "none",
     { world_id: idOf("worlds"), token: text, token_id: text, at: number },
     4,
   ),
   table(
     "room_invites",
     "world_id room_id; world_id token",
+    "none",
     {
       ...{ world_id: idOf("worlds"), room_id: idOf("rooms") },
       ...{ token: text, ends: number },
@@ -402,6 +460,7 @@ export const TABLES: readonly Table[] = [
   table(
     "log_heads",
     "world_id",
+    "none",
     {
       world_id: anyWorld,
       seq: number,
@@ -413,6 +472,7 @@ export const TABLES: readonly Table[] = [
   table(
     "log",
     "world_id seq",
+    "none",
     {
       world_id: anyWorld,
       seq: number,
@@ -425,11 +485,11 @@ export const TABLES: readonly Table[] = [
     3,
     { data: textOrNull },
   ),
-  table("sequences", "name", { name: text, last: number }),
+  table("sequences", "name", "none", { name: text, last: number }),
 ];
 
 /** A table that no backup has: the deleted channels whose events are still to be erased. */
-export const REMAINS = table("chat_remains", "world_id channel", {
+export const REMAINS = table("chat_remains", "world_id channel", "none", {
   world_id: anyWorld,
   channel: looseNumberOf("chat_channels"),
 });
@@ -439,6 +499,25 @@ export const SEQUENCES = ["chat_channels", "questions"] as const;
 
 /** An additional sequence in older backups: the last id of an event of any world. */
 export const FORMER_SEQUENCE = "chat_events";
+
+/** The table with the columns that copies of a world have. */
+export const copied = (table: Table): Table => ({
+  ...table,
+  columns: table.columns.filter(({ derived }) => derived === undefined),
+});
+
+/**
+ * The column whose numbers count the rows of a table. Copies of a world have its rows in this
+ * order, if there is one, and count from 1.
+ */
+export const counterOf = ({ name, columns }: Table): string | undefined =>
+  name === "chat_events"
+    ? "id"
+    : columns.find((column) => column.name === "number")?.name;
+
+/** The table whose counter a number refers to: of the log, only the events of chat. */
+export const countedBy = ({ kind, of }: Column): string | undefined =>
+  kind === "number" ? (of === "log" ? "chat_events" : of) : undefined;
 
 /**
  * The tables and columns of the backups of a version. The logs of a backup without them begin
