@@ -5,7 +5,7 @@ import { IDLE, SCRIPT, type Beat } from "./demo-script.js";
 
 /** How long the people of the demo wait for what, in milliseconds. */
 export interface DemoPace {
-  /** Between two looks whether somebody is there. */
+  /** Between two looks for visitors. */
   readonly look: number;
   /** Between two acts while there is something to say. */
   readonly beat: number;

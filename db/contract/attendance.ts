@@ -49,7 +49,7 @@ export interface AttendanceStore {
   note(worldId: string, stays: readonly Stay[]): Promise<void>;
   /**
    * The numbers of a room, the oldest first: the largest of each span of time in which
-   * somebody was there.
+   * the room had people.
    * @param selection `from` a time, in milliseconds since 1970, `span` in milliseconds.
    */
   counts(

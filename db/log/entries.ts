@@ -141,7 +141,7 @@ export type Change =
   /** The user has another address of the calendar. */
   | { type: "program.linked"; user: string }
   | { type: "file.added" | "file.deleted"; file: string }
-  /** Something for the audit alone, such as a new webhook or an export. */
+  /** An act that changes nothing else that clients see, such as a new webhook or an export; `invite.ended` ends connections, too. */
   | {
       type: "noted";
       act: string;

@@ -1,5 +1,5 @@
 import { createHash } from "node:crypto";
-import type { UserKind, UserRecord } from "../contract/store.js";
+import type { UserKind } from "../contract/store.js";
 
 // Users who are no people. Their kind stands before a colon in the client ID, where no client can
 // put it: client IDs have no colons.
@@ -19,11 +19,11 @@ export const anonymousId = (room: string, clientId: string): string =>
   `anonymous:${room}:${createHash("sha256").update(clientId).digest("base64url")}`;
 
 /** What a user is. An erased user is a person. */
-export function kindOf({ client_id }: Pick<UserRecord, "client_id">): UserKind {
+export function kindOf({
+  client_id,
+}: {
+  readonly client_id?: string | null | undefined;
+}): UserKind {
   if (client_id?.startsWith("kiosk:")) return "kiosk";
   return client_id?.startsWith("anonymous:") ? "anonymous" : "person";
 }
-
-/** Whether a user with this client ID is made by a host, and not by its first login. */
-export const isMadeByOthers = (clientId: string | null | undefined): boolean =>
-  clientId?.startsWith("kiosk:") === true;

@@ -39,9 +39,9 @@ interface Present {
 }
 
 /** The people of one world in this process. */
-class Places {
+class Attendees {
   readonly present = new Map<string, Present>();
-  /** Those who came a moment ago. */
+  /** The people whose arrival was not noted yet. */
   readonly arrived = new Set<Present>();
   ended: Stay[] = [];
   isDue = false;
@@ -58,7 +58,7 @@ class Places {
  */
 export class Attendance implements RoomListener {
   readonly #ports: AttendancePorts;
-  readonly #worlds = new Map<string, Places>();
+  readonly #worlds = new Map<string, Attendees>();
   readonly #timers = new Set<() => void>();
   #closed = false;
 
@@ -69,7 +69,7 @@ export class Attendance implements RoomListener {
 
   entered(world: string, room: string, user: string): void {
     let places = this.#worlds.get(world);
-    if (!places) this.#worlds.set(world, (places = new Places()));
+    if (!places) this.#worlds.set(world, (places = new Attendees()));
     const key = keyOf(room, user);
     if (places.present.has(key)) return;
     const present = { user, room, since: this.#ports.clock.date() };
@@ -121,7 +121,7 @@ export class Attendance implements RoomListener {
     this.#timers.add(cancel);
   }
 
-  #soon(world: string, places: Places): void {
+  #soon(world: string, places: Attendees): void {
     if (places.isDue) return;
     places.isDue = true;
     this.#after(SOON, () => this.#note(world, places, places.arrived));
@@ -168,7 +168,7 @@ export class Attendance implements RoomListener {
   /** Notes stays that have ended, and some that go on. It never rejects. */
   #note(
     world: string,
-    places: Places,
+    places: Attendees,
     going: Iterable<Present>,
   ): Promise<void> {
     places.isDue = false;
@@ -188,7 +188,7 @@ export class Attendance implements RoomListener {
 
   async #write(
     world: string,
-    places: Places,
+    places: Attendees,
     going: readonly Present[],
   ): Promise<void> {
     const mode = await this.#modeOf(world);

@@ -70,7 +70,7 @@ export async function requireInvite(
 }
 
 /**
- * The user of a screen. A screen whose user was erased has a token of nobody.
+ * The user of a screen. After the user is erased, the token of the screen names no user.
  * @throws {LiveError} `auth.invalid_token`.
  */
 export async function screenOf(

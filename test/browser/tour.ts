@@ -276,7 +276,7 @@ export const tours: readonly Tour[] = [
         main(it).getByRole("button").first().waitFor(),
       ),
       page("roles", "Roles", (it) =>
-        main(it).getByText("chat.moderate").first().waitFor(),
+        main(it).getByRole("checkbox").first().waitFor(),
       ),
       page("json", "JSON", (it) => it.field("Rules as JSON").waitFor()),
       page("rooms", "Rooms", (it) =>

@@ -22,7 +22,7 @@ const identitiesOf = (purpose: Purpose, on = shelf) =>
 const previews = identitiesOf("preview", tabShelf());
 
 /**
- * Whether an organizer looks at the event as somebody else, in this tab only: `?preview`,
+ * Whether an organizer previews the event in a role, in this tab only: `?preview`,
  * with a token of its own.
  */
 export const isPreview =

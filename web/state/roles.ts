@@ -62,7 +62,7 @@ export function ticksOf(rule: Rule): Ticks | undefined {
 /** The rule with these ticks. */
 export function ruleWith(ticks: Ticks): Rule {
   if (ticks === "everyone") return [];
-  // One trait needs no list. An empty list lets nobody in.
+  // One trait needs no list. No user passes an empty list.
   return ticks.length === 1 ? [ticks[0]!] : [[...ticks]];
 }
 

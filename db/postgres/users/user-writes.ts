@@ -1,4 +1,4 @@
-import { isMadeByOthers } from "../../rules/user-kinds.js";
+import { kindOf } from "../../rules/user-kinds.js";
 import { randomUUID } from "node:crypto";
 import { INACTIVE } from "../../contract/inactive.js";
 import { enteredUser, moderatedUser, updatedUser } from "../../log/changes.js";
@@ -85,7 +85,9 @@ export async function enterUser(
   const hasOthers = row.traits !== traits_before;
   if (changed) {
     const entry = enteredUser(row.id, !known, hasOthers);
-    if (!known && isMadeByOthers(clientId)) log.append(entry);
+    // A host made the screen; people make themselves by their first login.
+    const isScreen = kindOf({ client_id: clientId }) === "kiosk";
+    if (!known && isScreen) log.append(entry);
     else log.appendOf(row.id, entry);
   }
   return row;

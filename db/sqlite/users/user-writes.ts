@@ -1,4 +1,4 @@
-import { isMadeByOthers } from "../../rules/user-kinds.js";
+import { kindOf } from "../../rules/user-kinds.js";
 import { randomUUID } from "node:crypto";
 import type { UserName } from "../../../schemas/users.js";
 import {
@@ -126,7 +126,9 @@ export function userWrites(db: Connection, sql: Sql, log: WriteLog) {
       if (!findWorld.get(worldId)) throw absent("world");
       const id = randomUUID();
       const entry = enteredUser(id, true);
-      if (isMadeByOthers(clientId)) log.append(worldId, entry);
+      // A host made the screen; people make themselves by their first login.
+      if (kindOf({ client_id: clientId }) === "kiosk")
+        log.append(worldId, entry);
       else log.appendOf(worldId, id, entry);
       return create.get(
         id,
