@@ -296,8 +296,12 @@ void t.test("roles", async (t) => {
     t.ok(await open.getByRole("radio", { name: "These roles" }).isChecked());
     t.ok(await open.getByRole("checkbox", { name: "Speaker" }).isChecked());
     await open.getByRole("checkbox", { name: "Press & Media" }).check();
+    // The note of an earlier save may still be there.
+    const saved = page.waitForResponse(
+      (response) => response.request().method() === "PATCH",
+    );
     await host.button("Save").click();
-    await page.getByText("Saved.").first().waitFor();
+    await saved;
     t.same((await world.api.getRoom(backstage)).permission_config, {
       "room.view": [["speaker", "admin", "press-media"]],
     });
