@@ -329,7 +329,7 @@ function rowsOf({ rooms, users, events, files }: Size): Record<string, Make> {
         ...{ session_id: "", first: EPOCH, last: EPOCH + i, duration: i },
       })),
     room_invites: () => [
-      { world_id, room_id: roomId(0), token: "i", ends: EPOCH },
+      { world_id, room_id: roomId(1), token: "i", ends: EPOCH },
     ],
     webhooks: () =>
       times(1, (number) => ({
