@@ -36,29 +36,29 @@ import validation from "./plugins/validation.js";
 import web from "./plugins/web/index.js";
 import webhooks from "./plugins/webhooks/index.js";
 import filesRoute from "./routes/files.js";
-import activity from "./routes/activity.js";
+import activity from "./routes/results/activity.js";
 import audit from "./routes/audit.js";
 import announcements from "./routes/announcements.js";
 import items from "./routes/items.js";
 import messages from "./routes/messages.js";
-import reports from "./routes/reports.js";
-import results from "./routes/results.js";
-import serverRoutes from "./routes/server.js";
+import reports from "./routes/results/reports.js";
+import results from "./routes/results/results.js";
+import serverRoutes from "./routes/server/server.js";
 import tokens from "./routes/tokens.js";
 import changes from "./routes/changes.js";
-import health from "./routes/health.js";
-import asyncapiRoute from "./routes/asyncapi.js";
-import openapiRoute from "./routes/openapi.js";
+import health from "./routes/server/health.js";
+import asyncapiRoute from "./routes/server/asyncapi.js";
+import openapiRoute from "./routes/server/openapi.js";
 import media from "./routes/media.js";
 import rooms from "./routes/rooms.js";
-import setupRoute from "./routes/setup.js";
+import setupRoute from "./routes/server/setup.js";
 import login from "./routes/login.js";
 import signIn from "./routes/sign-in.js";
-import program from "./routes/program.js";
-import programFeed from "./routes/program-feed.js";
-import scheduleImport from "./routes/schedule-import.js";
-import sessions from "./routes/sessions.js";
-import speakers from "./routes/speakers.js";
+import program from "./routes/program/program.js";
+import programFeed from "./routes/program/program-feed.js";
+import scheduleImport from "./routes/program/schedule-import.js";
+import sessions from "./routes/program/sessions.js";
+import speakers from "./routes/program/speakers.js";
 import uploads from "./routes/uploads.js";
 import users from "./routes/users.js";
 import webhooksRoute from "./routes/webhooks.js";
@@ -196,7 +196,7 @@ export const foyer: FastifyPluginCallback<FoyerOptions> = fp<FoyerOptions>(
     // With a port of their own, server.ts serves them there.
     if (metrics.token !== undefined && metrics.port === undefined) {
       const { token } = metrics;
-      app.register(import("./routes/metrics.js"), { of: app, token });
+      app.register(import("./routes/server/metrics.js"), { of: app, token });
     }
   },
   { name: "foyer", fastify: "5.x" },
@@ -276,6 +276,6 @@ export function createMetricsApp(
     bare: true,
     patience: loadConfig({}).patience.close,
   });
-  app.register(import("./routes/metrics.js"), { of, token });
+  app.register(import("./routes/server/metrics.js"), { of, token });
   return app;
 }

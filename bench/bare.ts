@@ -6,7 +6,7 @@ import { join } from "node:path";
 import multipart from "@fastify/multipart";
 import fastifyStatic from "@fastify/static";
 import Fastify from "fastify";
-import { components } from "../schemas/components.js";
+import { components } from "../schemas/openapi/components.js";
 import { Room, RoomChanges, RoomDraft } from "../schemas/rooms.js";
 import { ref } from "../schemas/values.js";
 import type { Constants } from "./servers.js";

@@ -6,7 +6,7 @@ import {
   type PermissionConfig,
   defaultPermissionConfig,
 } from "../schemas/plain/permissions.js";
-import type { RoomRecord } from "../schemas/world-document.js";
+import type { RoomRecord } from "../schemas/documents/world-document.js";
 import type { World } from "../schemas/worlds.js";
 
 /** The number of callers, each with a token of its own. */

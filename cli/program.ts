@@ -2,7 +2,7 @@ import { readFile } from "node:fs/promises";
 import { buffer } from "node:stream/consumers";
 import { Command, Option } from "commander";
 import { hostOf } from "../db/rules/program-uploads.js";
-import type { ImportResult } from "../schemas/program-document.js";
+import type { ImportResult } from "../schemas/documents/program-document.js";
 import { MAX_DOCUMENT } from "../schemas/plain/program.js";
 import { Failure } from "../schemas/plain/failure.js";
 import { findWorld } from "../db/worlds.js";

@@ -9,9 +9,15 @@ import {
 } from "../config.js";
 import type { World } from "../schemas/worlds.js";
 import type { Server } from "../server.js";
-import { DEMO, DEMO_HOST, ensureDemo, personOf, pointDemo } from "./demo.js";
+import {
+  DEMO,
+  DEMO_HOST,
+  ensureDemo,
+  personOf,
+  pointDemo,
+} from "./demo/demo.js";
 import type { SetupKey } from "../plugins/setup.js";
-import { scheduleDemo } from "./demo-program.js";
+import { scheduleDemo } from "./demo/demo-program.js";
 import { signToken } from "../db/worlds.js";
 import { command, withEngines } from "./command.js";
 import { context } from "./context.js";
@@ -143,7 +149,7 @@ async function peopleOf(
   server: Awaited<ReturnType<typeof start>>,
 ) {
   if (!isWhole(server) || engines.database) return undefined;
-  const { DemoPeople } = await import("./demo-people.js");
+  const { DemoPeople } = await import("./demo/demo-people.js");
   const { Live } = await import("../client/live.js");
   const { presence } = server.app.live;
   return new DemoPeople({

@@ -1,6 +1,6 @@
 import { readFile } from "node:fs/promises";
 import { buffer } from "node:stream/consumers";
-import type { WorldCopy } from "../schemas/world-document.js";
+import type { WorldCopy } from "../schemas/documents/world-document.js";
 import { Failure } from "../schemas/plain/failure.js";
 import { command, withStore, withStoreOrEmpty } from "./command.js";
 import { cloneWorld, exportWorld } from "../db/worlds.js";
@@ -20,7 +20,8 @@ const exportCommand = command(
     "also its chat, direct messages included, but no uploaded files",
   )
   .action(async (id: string, { withHistory = false }: ExportOptions) => {
-    const { toWorldDocument } = await import("../schemas/world-document.js");
+    const { toWorldDocument } =
+      await import("../schemas/documents/world-document.js");
     const copy = await withStore(async (store) => {
       const found = await exportWorld(store, id, { history: withHistory });
       await store.audit.record(id, { type: "world.exported", subject: {} });
@@ -133,7 +134,8 @@ async function readCopy(file: string): Promise<WorldCopy> {
     throw new Failure(`${name} is not JSON.`);
   }
   const { findLosses } = await import("../schemas/fidelity.js");
-  const { readWorldDocument } = await import("../schemas/world-document.js");
+  const { readWorldDocument } =
+    await import("../schemas/documents/world-document.js");
   const { InvalidData } = await import("../schemas/validate.js");
   try {
     const losses = findLosses(text);

@@ -1,6 +1,6 @@
 import addFormats from "ajv-formats";
 import { Ajv } from "ajv";
-import type { JsonObject } from "../schemas/openapi-schema.js";
+import type { JsonObject } from "../schemas/openapi/openapi-schema.js";
 
 type Frame = readonly unknown[];
 

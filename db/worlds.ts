@@ -4,7 +4,7 @@ import type { Engines } from "./contract/engines.js";
 import { type Store, StoreError, type WorldStore } from "./contract/store.js";
 import { kindOf } from "./rules/user-kinds.js";
 import { defaultPermissionConfig } from "../schemas/plain/permissions.js";
-import type { WorldCopy } from "../schemas/world-document.js";
+import type { WorldCopy } from "../schemas/documents/world-document.js";
 import { roomsOf, type Template } from "../schemas/plain/templates.js";
 import type { World, WorldChanges, WorldKey } from "../schemas/worlds.js";
 

@@ -8,7 +8,7 @@ import type {
 } from "fastify";
 import fp from "fastify-plugin";
 import { findLosses } from "../schemas/fidelity.js";
-import { components } from "../schemas/components.js";
+import { components } from "../schemas/openapi/components.js";
 import { compileValidator, InvalidData } from "../schemas/validate.js";
 import { invalidJson, Refusal } from "./http/errors.js";
 

@@ -5,7 +5,7 @@ import { ref } from "../schemas/values.js";
 import { WorldParams } from "../schemas/worlds.js";
 import { endpoint } from "./endpoint.js";
 import { pageLinks } from "./pages.js";
-import { timeIn } from "./times.js";
+import { timeIn } from "./results/times.js";
 
 /** The audit of a world. */
 const routes: FastifyPluginAsync<{ days: number }> = async (app, { days }) => {

@@ -8,7 +8,7 @@ import { World, WorldChanges, WorldParams } from "../schemas/worlds.js";
 import type { EventDates } from "../schemas/event-dates.js";
 import { eventFaults } from "../db/rules/program-checks.js";
 import { uploadKey } from "../db/rules/program-uploads.js";
-import { hostsOf } from "./program-access.js";
+import { hostsOf } from "./program/program-access.js";
 import { endpoint } from "./endpoint.js";
 
 const WORLD = "/api/v1/worlds/:world_id/";

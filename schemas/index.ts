@@ -1,10 +1,10 @@
-export * from "./components.js";
+export * from "./openapi/components.js";
 export * from "./errors.js";
 export type { EventDates } from "./event-dates.js";
 export * from "./plain/file-types.js";
 export * from "./files.js";
 export * from "./pages.js";
-export * from "./program.js";
+export * from "./program/program.js";
 export * from "./plain/permissions.js";
 export * from "./rooms.js";
 export * from "./rules.js";

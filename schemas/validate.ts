@@ -4,7 +4,7 @@ import {
   type ValueError,
   ValueErrorType,
 } from "@sinclair/typebox/compiler";
-import { components } from "./components.js";
+import { components } from "./openapi/components.js";
 import type { Faults } from "./errors.js";
 import { MAX_LEVELS, MAX_VALUES } from "./plain/limits.js";
 import { Expected, textFault } from "./plain/texts.js";

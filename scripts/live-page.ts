@@ -1,4 +1,4 @@
-import type { JsonObject } from "../schemas/openapi-schema.js";
+import type { JsonObject } from "../schemas/openapi/openapi-schema.js";
 import {
   escapeHtml,
   json,

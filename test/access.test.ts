@@ -1,6 +1,6 @@
 import { isDeepStrictEqual } from "node:util";
 import t, { type Test } from "tap";
-import type { JsonObject } from "../schemas/openapi-schema.js";
+import type { JsonObject } from "../schemas/openapi/openapi-schema.js";
 import { fileForm, PDF } from "./files.js";
 import {
   admin,

@@ -1,5 +1,5 @@
 import fc, { type Arbitrary } from "fast-check";
-import type { JsonObject } from "../schemas/openapi-schema.js";
+import type { JsonObject } from "../schemas/openapi/openapi-schema.js";
 
 /**
  * Values that a schema of the document allows.

@@ -1,7 +1,7 @@
 import type { FastifyInstance } from "fastify";
 import addFormats from "ajv-formats";
 import { Ajv2020 } from "ajv/dist/2020.js";
-import type { JsonObject } from "../schemas/openapi-schema.js";
+import type { JsonObject } from "../schemas/openapi/openapi-schema.js";
 
 interface Got {
   status: number;

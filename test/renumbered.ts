@@ -1,4 +1,4 @@
-import type { WorldCopy } from "../schemas/world-document.js";
+import type { WorldCopy } from "../schemas/documents/world-document.js";
 
 /** Gives the place of an event among those of a document by its id; from 1. */
 export function placesIn({ chat }: WorldCopy): (id: number) => number {

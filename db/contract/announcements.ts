@@ -19,7 +19,7 @@ export interface AnnouncementDraft {
   state?: AnnouncementState | undefined;
 }
 
-import type { AnnouncementCopy } from "../../schemas/world-document.js";
+import type { AnnouncementCopy } from "../../schemas/documents/world-document.js";
 
 /** The state that follows each. */
 const NEXT: Record<AnnouncementState, AnnouncementState | undefined> = {

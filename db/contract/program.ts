@@ -2,7 +2,7 @@ import type {
   ImportOptions,
   ImportResult,
   ProgramDocument,
-} from "../../schemas/program-document.js";
+} from "../../schemas/documents/program-document.js";
 import type { Faults } from "../../schemas/errors.js";
 import type {
   Session,
@@ -12,7 +12,7 @@ import type {
   SpeakerChanges,
   SpeakerDraft,
   Warning,
-} from "../../schemas/program.js";
+} from "../../schemas/program/program.js";
 import type { Author } from "./author.js";
 import type { Versioned } from "./versioned.js";
 

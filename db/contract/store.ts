@@ -11,7 +11,7 @@ import type { PollStore } from "./polls.js";
 import type { ProgramStore } from "./program.js";
 import type { ProgramLinkStore } from "./program-links.js";
 import type { QuestionStore } from "./questions.js";
-import type { WorldCopy } from "../../schemas/world-document.js";
+import type { WorldCopy } from "../../schemas/documents/world-document.js";
 import type {
   Room,
   RoomChanges,

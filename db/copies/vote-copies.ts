@@ -1,4 +1,7 @@
-import type { PollCopy, QuestionCopy } from "../../schemas/votes-copy.js";
+import type {
+  PollCopy,
+  QuestionCopy,
+} from "../../schemas/documents/votes-copy.js";
 import { isOver } from "../../schemas/plain/items.js";
 import type { PollRow } from "../rules/poll-rows.js";
 import type { PollOption } from "../contract/polls.js";

@@ -3,7 +3,7 @@ import type {
   RoomRecord,
   UserCopy,
   WorldCopy,
-} from "../../schemas/world-document.js";
+} from "../../schemas/documents/world-document.js";
 import type { OwnRoomRow } from "../rules/room-rows.js";
 import {
   ownExtras,

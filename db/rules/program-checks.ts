@@ -5,7 +5,11 @@ import {
   MAX_PROGRAM_SIZE,
 } from "../../schemas/plain/program.js";
 import { timeIn, timeText } from "../../schemas/plain/times.js";
-import type { Session, Speaker, Warning } from "../../schemas/program.js";
+import type {
+  Session,
+  Speaker,
+  Warning,
+} from "../../schemas/program/program.js";
 
 // What the schemas of sessions and speakers cannot say.
 

@@ -10,8 +10,8 @@ import {
   type ImportResult,
   type ProgramDocument,
   type SpeakerFields,
-} from "../../schemas/program-document.js";
-import type { Session, Speaker } from "../../schemas/program.js";
+} from "../../schemas/documents/program-document.js";
+import type { Session, Speaker } from "../../schemas/program/program.js";
 import { newSession, newSpeaker } from "./program-rows.js";
 
 // What an import changes in a world: a pure comparison of a document with the program that is

@@ -1,5 +1,5 @@
 import { randomUUID } from "node:crypto";
-import type { Session, Speaker } from "../../schemas/program.js";
+import type { Session, Speaker } from "../../schemas/program/program.js";
 import { timeIn, timeText } from "../../schemas/plain/times.js";
 import type { Versioned } from "../contract/store.js";
 import { frozen, versioned } from "./versions.js";

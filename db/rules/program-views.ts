@@ -6,7 +6,7 @@ import {
   type PlaceStamps,
 } from "../contract/program.js";
 import type { Versioned } from "../contract/store.js";
-import type { Session, Speaker } from "../../schemas/program.js";
+import type { Session, Speaker } from "../../schemas/program/program.js";
 
 // Who sees what of a program, and the version of what they see.
 

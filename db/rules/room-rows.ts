@@ -1,6 +1,6 @@
 import { randomUUID } from "node:crypto";
 import type { PermissionConfig } from "../../schemas/plain/permissions.js";
-import type { RoomRecord } from "../../schemas/world-document.js";
+import type { RoomRecord } from "../../schemas/documents/world-document.js";
 import { extrasJson, ownExtras, type WholeRoomRow } from "./rows.js";
 import {
   type RoomExtras,

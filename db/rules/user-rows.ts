@@ -1,4 +1,4 @@
-import type { UserCopy } from "../../schemas/world-document.js";
+import type { UserCopy } from "../../schemas/documents/world-document.js";
 import { foldedNameOf } from "./rows.js";
 import { StoreError } from "../contract/store.js";
 import { foldedFieldsOf } from "./user-fields.js";

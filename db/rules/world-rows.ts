@@ -1,4 +1,4 @@
-import type { WorldCopy } from "../../schemas/world-document.js";
+import type { WorldCopy } from "../../schemas/documents/world-document.js";
 import type { TokenIssuer } from "../../schemas/issuers.js";
 import type {
   WorldChanges,

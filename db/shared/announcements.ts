@@ -1,4 +1,4 @@
-import type { AnnouncementCopy } from "../../schemas/world-document.js";
+import type { AnnouncementCopy } from "../../schemas/documents/world-document.js";
 import {
   type Announcement,
   type AnnouncementDraft,

@@ -3,7 +3,7 @@ import {
   pushes,
   type CommandName,
 } from "../../schemas/live/index.js";
-import type { JsonObject } from "../../schemas/openapi-schema.js";
+import type { JsonObject } from "../../schemas/openapi/openapi-schema.js";
 import { worldId } from "../../schemas/plain/texts.js";
 import { messagesOfChannel } from "./messages.js";
 import { schemasFor } from "./schemas.js";

@@ -1,5 +1,5 @@
 import fp from "fastify-plugin";
-import type { JsonObject } from "../../schemas/openapi-schema.js";
+import type { JsonObject } from "../../schemas/openapi/openapi-schema.js";
 import { version } from "../../schemas/plain/version.js";
 import { asyncapiDocument, type Requirements } from "./document.js";
 

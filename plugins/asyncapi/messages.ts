@@ -10,7 +10,7 @@ import {
   pushes,
   type CommandName,
 } from "../../schemas/live/index.js";
-import type { JsonObject } from "../../schemas/openapi-schema.js";
+import type { JsonObject } from "../../schemas/openapi/openapi-schema.js";
 import { toAsyncapiSchema, unsupportedErrors } from "./schemas.js";
 
 // Every frame as a message. Its key joins the kind of frame and the command

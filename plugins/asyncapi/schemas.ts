@@ -1,5 +1,5 @@
 import type { TSchema } from "@sinclair/typebox";
-import { components } from "../../schemas/components.js";
+import { components } from "../../schemas/openapi/components.js";
 import { liveErrors, liveModules } from "../../schemas/live/errors.js";
 import {
   ListedUser,
@@ -19,7 +19,7 @@ import { AnyObject } from "../../schemas/live/values.js";
 import {
   toOpenapiSchema,
   type JsonObject,
-} from "../../schemas/openapi-schema.js";
+} from "../../schemas/openapi/openapi-schema.js";
 
 /** The schemas that get a name in the document; a name of OpenAPI means the same here. */
 const named: Record<string, TSchema> = {

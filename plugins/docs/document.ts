@@ -1,5 +1,5 @@
 import type { FastifyReply, FastifyRequest } from "fastify";
-import type { JsonObject } from "../../schemas/openapi-schema.js";
+import type { JsonObject } from "../../schemas/openapi/openapi-schema.js";
 import { DOCUMENTS } from "../places.js";
 import { BuiltFiles, type Coded, codedJson, sendCoded } from "../sending.js";
 

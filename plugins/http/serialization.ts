@@ -1,7 +1,7 @@
 import build, { type Schema } from "fast-json-stringify";
 import type { FastifyInstance } from "fastify";
 import fp from "fastify-plugin";
-import { components } from "../../schemas/components.js";
+import { components } from "../../schemas/openapi/components.js";
 
 type Serialize = (answer: unknown) => string;
 

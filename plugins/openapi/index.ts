@@ -3,8 +3,8 @@ import fp from "fastify-plugin";
 import {
   toOpenapiSchema,
   type JsonObject,
-} from "../../schemas/openapi-schema.js";
-import { components } from "../../schemas/components.js";
+} from "../../schemas/openapi/openapi-schema.js";
+import { components } from "../../schemas/openapi/components.js";
 import { operationOf } from "./operation.js";
 import { headers, parameters, responses, securitySchemes } from "./parts.js";
 import { version } from "../../schemas/plain/version.js";

@@ -1,10 +1,10 @@
 import type { TObject, TSchema } from "@sinclair/typebox";
 import type { FastifySchema, RouteOptions } from "fastify";
-import { components } from "../../schemas/components.js";
+import { components } from "../../schemas/openapi/components.js";
 import {
   toOpenapiSchema,
   type JsonObject,
-} from "../../schemas/openapi-schema.js";
+} from "../../schemas/openapi/openapi-schema.js";
 import {
   headerRefs,
   responseRef,

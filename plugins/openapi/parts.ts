@@ -1,5 +1,5 @@
 import { Faults, Problem, type ProblemCode } from "../../schemas/errors.js";
-import type { JsonObject } from "../../schemas/openapi-schema.js";
+import type { JsonObject } from "../../schemas/openapi/openapi-schema.js";
 import { FileProblem } from "../../schemas/files.js";
 
 /** How callers authenticate. */

@@ -3,7 +3,7 @@ import pLimit from "p-limit";
 import {
   type ProgramDocument,
   UnreadableDocument,
-} from "../../schemas/program-document.js";
+} from "../../schemas/documents/program-document.js";
 import { InvalidData } from "../../schemas/validate.js";
 import { StoreError } from "../../db/contract/store.js";
 import type { ExportedProgram } from "./exports/program.js";

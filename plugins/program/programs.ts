@@ -11,11 +11,11 @@ import type { EventDates } from "../../schemas/event-dates.js";
 import type {
   ImportOptions,
   ImportResult,
-} from "../../schemas/program-document.js";
+} from "../../schemas/documents/program-document.js";
 import type { Room } from "../../schemas/rooms.js";
 import { InvalidData } from "../../schemas/validate.js";
 import type { World } from "../../schemas/worlds.js";
-import type { ProgramFormat } from "../../schemas/program-import.js";
+import type { ProgramFormat } from "../../schemas/program/program-import.js";
 import type { ExportedProgram } from "./exports/program.js";
 import type { Formats } from "./formats.js";
 import { isZone } from "./formats/zones.js";

@@ -1,5 +1,5 @@
 import type { Faults } from "../../schemas/errors.js";
-import type { ProgramDocument } from "../../schemas/program-document.js";
+import type { ProgramDocument } from "../../schemas/documents/program-document.js";
 import { calendarOf } from "./exports/calendar.js";
 import type { ExportedProgram } from "./exports/program.js";
 import { scheduleOf } from "./exports/schedule-json.js";

@@ -1,6 +1,6 @@
 import type { Program } from "../../db/contract/program.js";
 import { type Reader, seenProgram } from "../../db/rules/program-views.js";
-import type { Session, Speaker } from "../../schemas/program.js";
+import type { Session, Speaker } from "../../schemas/program/program.js";
 import { PROGRAM_TEXTS } from "../../schemas/plain/program.js";
 import { may, SEE } from "../../schemas/plain/permissions.js";
 import type { Room } from "../../schemas/rooms.js";

@@ -1,6 +1,6 @@
 import { Type } from "@sinclair/typebox";
 import { Expected, trait } from "../plain/texts.js";
-import { formats } from "../results.js";
+import { formats } from "../results/results.js";
 import { List, OneOf, Text } from "../values.js";
 import { command } from "./command.js";
 import { AnyObject, Id, Nothing, Payload, Whole } from "./values.js";

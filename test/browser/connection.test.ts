@@ -1,6 +1,6 @@
 import type { Test } from "tap";
 import { Live } from "../../client/index.js";
-import { DEMO } from "../../cli/demo.js";
+import { DEMO } from "../../cli/demo/demo.js";
 import { startFoyer, type ServerProcess } from "../helper.js";
 import { testdir } from "../testdir.js";
 import { say } from "./furnish.js";

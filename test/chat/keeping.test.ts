@@ -5,7 +5,7 @@ import Database from "better-sqlite3";
 import t, { type Test } from "tap";
 import { check } from "../../db/maintenance/check.js";
 import type { Store } from "../../db/contract/store.js";
-import type { WorldCopy } from "../../schemas/world-document.js";
+import type { WorldCopy } from "../../schemas/documents/world-document.js";
 import { databaseBytes, openStore } from "../database.js";
 import { until, worldOf } from "../helper.js";
 import { testdir } from "../testdir.js";

@@ -4,7 +4,7 @@ import { join } from "node:path";
 import Database from "better-sqlite3";
 import t, { type Test } from "tap";
 import type { Store } from "../../db/contract/store.js";
-import type { WorldCopy } from "../../schemas/world-document.js";
+import type { WorldCopy } from "../../schemas/documents/world-document.js";
 import { textsBelow } from "../files.js";
 import { placesIn, renumbered } from "../renumbered.js";
 import { headOf } from "../db/store-contract/setup.js";

@@ -1,11 +1,11 @@
 import t from "tap";
-import { DEMO, demoWorld, ensureDemo, pointDemo } from "../../cli/demo.js";
-import { scheduleDemo } from "../../cli/demo-program.js";
+import { DEMO, demoWorld, ensureDemo, pointDemo } from "../../cli/demo/demo.js";
+import { scheduleDemo } from "../../cli/demo/demo-program.js";
 import { follow } from "../files.js";
 import {
   readWorldDocument,
   toWorldDocument,
-} from "../../schemas/world-document.js";
+} from "../../schemas/documents/world-document.js";
 import { foyer, serve, startFoyer, until } from "../helper.js";
 import { embedded } from "../shared.js";
 import { listed, Person, shortFolder } from "../system/person.js";

@@ -7,7 +7,7 @@ import { countRows } from "../../db/sqlite/inspection/inspection.js";
 import { migrations } from "../../db/sqlite/migrations/index.js";
 import { addFunctions } from "../../db/sqlite/engine/upgrade.js";
 import type { Store } from "../../db/contract/store.js";
-import type { WorldCopy } from "../../schemas/world-document.js";
+import type { WorldCopy } from "../../schemas/documents/world-document.js";
 import { renumbered } from "../renumbered.js";
 import { foyer, worldOf } from "../helper.js";
 import { testdir } from "../testdir.js";

@@ -13,9 +13,12 @@ import {
   type Visitor,
 } from "../../db/contract/store.js";
 import type { PermissionConfig } from "../../schemas/plain/permissions.js";
-import type { ProgramDocument } from "../../schemas/program-document.js";
-import type { SessionDraft } from "../../schemas/program.js";
-import type { UserCopy, WorldCopy } from "../../schemas/world-document.js";
+import type { ProgramDocument } from "../../schemas/documents/program-document.js";
+import type { SessionDraft } from "../../schemas/program/program.js";
+import type {
+  UserCopy,
+  WorldCopy,
+} from "../../schemas/documents/world-document.js";
 import { worldOf } from "../helper.js";
 import { startPostgres } from "../servers/postgres.js";
 import { testdir } from "../testdir.js";

@@ -1,5 +1,5 @@
 import fc, { type Arbitrary } from "fast-check";
-import type { JsonObject } from "../../schemas/openapi-schema.js";
+import type { JsonObject } from "../../schemas/openapi/openapi-schema.js";
 import { arbitraryOf } from "../arbitrary.js";
 import { commands } from "../../schemas/live/index.js";
 

@@ -1,6 +1,6 @@
 import type { FastifyInstance } from "fastify";
 import { LiveContract } from "../../conformance/contract.js";
-import type { JsonObject } from "../../schemas/openapi-schema.js";
+import type { JsonObject } from "../../schemas/openapi/openapi-schema.js";
 import { closed } from "../contract.js";
 
 export { Conversation, LiveContract } from "../../conformance/contract.js";

@@ -104,10 +104,11 @@ void t.test("a floor knows no floor above it", async (t) => {
   t.same(faults, []);
 });
 
-void t.test("no folder has more than 25 files", async (t) => {
+void t.test("no folder of the server has more than 25 files", async (t) => {
+  const server = /^(cli|conformance|db|live|plugins|routes|schemas)\//;
   const sizes = new Map<string, number>();
   for (const file of files) {
-    if (!file.startsWith("live/")) continue;
+    if (!server.test(file)) continue;
     const folder = posix.dirname(file);
     sizes.set(folder, (sizes.get(folder) ?? 0) + 1);
   }

@@ -1,8 +1,8 @@
 import fc from "fast-check";
 import t from "tap";
 import { commands } from "../../schemas/live/index.js";
-import { components } from "../../schemas/components.js";
-import type { JsonObject } from "../../schemas/openapi-schema.js";
+import { components } from "../../schemas/openapi/components.js";
+import type { JsonObject } from "../../schemas/openapi/openapi-schema.js";
 import { type Client, demo, makeRoom, soon, startLive } from "./client.js";
 import { hostileFrame, payloadOf } from "./arbitrary-frames.js";
 

@@ -6,7 +6,7 @@ import { Ajv2020 } from "ajv/dist/2020.js";
 import t from "tap";
 import { createApp } from "../../app.js";
 import { loadConfig } from "../../config.js";
-import type { JsonObject } from "../../schemas/openapi-schema.js";
+import type { JsonObject } from "../../schemas/openapi/openapi-schema.js";
 import { Contract } from "../contract.js";
 import { serve } from "../helper.js";
 import { testdir } from "../testdir.js";

@@ -2,7 +2,7 @@ import { once } from "node:events";
 import type { Test } from "tap";
 import { WebSocket } from "ws";
 import { Client, type Json } from "../../conformance/client.js";
-import type { JsonObject } from "../../schemas/openapi-schema.js";
+import type { JsonObject } from "../../schemas/openapi/openapi-schema.js";
 import { Contract } from "../contract.js";
 import { putDatabase } from "../database.js";
 import {

@@ -2,7 +2,7 @@ import t from "tap";
 import {
   readWorldDocument,
   toWorldDocument,
-} from "../../schemas/world-document.js";
+} from "../../schemas/documents/world-document.js";
 import { InvalidData } from "../../schemas/validate.js";
 import { worldOf } from "../helper.js";
 

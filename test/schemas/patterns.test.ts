@@ -19,7 +19,7 @@ function* patternsIn(value: unknown, path = ""): Generator<[string, string]> {
 void t.test("no pattern takes longer than linearly", async (t) => {
   const { app } = await serve(t);
   // What checks is compiled from the components, whose keys are patterns too.
-  const { components } = await import("../../schemas/components.js");
+  const { components } = await import("../../schemas/openapi/components.js");
   const found = [
     ...patternsIn(app.openapi()),
     ...patternsIn(components, "/code"),

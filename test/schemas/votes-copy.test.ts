@@ -1,5 +1,5 @@
 import t from "tap";
-import { readWorldDocument } from "../../schemas/world-document.js";
+import { readWorldDocument } from "../../schemas/documents/world-document.js";
 import { InvalidData } from "../../schemas/validate.js";
 import { worldOf } from "../helper.js";
 

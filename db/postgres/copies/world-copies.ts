@@ -1,4 +1,7 @@
-import type { RoomRecord, WorldCopy } from "../../../schemas/world-document.js";
+import type {
+  RoomRecord,
+  WorldCopy,
+} from "../../../schemas/documents/world-document.js";
 import type { WorldStore } from "../../contract/store.js";
 import { readWorld } from "../../rules/rows.js";
 import {

@@ -1,5 +1,5 @@
 import type { Room } from "../../../schemas/rooms.js";
-import type { RoomRecord } from "../../../schemas/world-document.js";
+import type { RoomRecord } from "../../../schemas/documents/world-document.js";
 import { absent } from "../../rules/preconditions.js";
 import {
   movedRooms,

@@ -1,5 +1,5 @@
 import { renewProgram } from "../../shared/program/world-changes.js";
-import type { WorldCopy } from "../../../schemas/world-document.js";
+import type { WorldCopy } from "../../../schemas/documents/world-document.js";
 import type { WorldChanges, WorldConfig } from "../../../schemas/worlds.js";
 import {
   absent,

@@ -1,4 +1,4 @@
-import type { ChatCopy } from "../../../schemas/chat-history.js";
+import type { ChatCopy } from "../../../schemas/documents/chat-history.js";
 import {
   type CopiedEvent,
   noteReaction,

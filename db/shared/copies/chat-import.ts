@@ -2,7 +2,7 @@ import type {
   ChannelCopy,
   ChatCopy,
   EventCopy,
-} from "../../../schemas/chat-history.js";
+} from "../../../schemas/documents/chat-history.js";
 import {
   contentsOf,
   lastsOf,

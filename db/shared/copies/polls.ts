@@ -1,4 +1,4 @@
-import type { PollCopy } from "../../../schemas/votes-copy.js";
+import type { PollCopy } from "../../../schemas/documents/votes-copy.js";
 import {
   BY_POSITION,
   OPTION_COLUMNS,

@@ -1,4 +1,4 @@
-import type { QuestionCopy } from "../../../schemas/votes-copy.js";
+import type { QuestionCopy } from "../../../schemas/documents/votes-copy.js";
 import {
   QUESTION_COLUMNS,
   type QuestionRow,

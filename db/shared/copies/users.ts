@@ -1,4 +1,4 @@
-import type { UserCopy } from "../../../schemas/world-document.js";
+import type { UserCopy } from "../../../schemas/documents/world-document.js";
 import { taken } from "../../copies/world-copies.js";
 import { absent } from "../../rules/preconditions.js";
 import {

@@ -1,7 +1,7 @@
 import { uploadKey } from "../../rules/program-uploads.js";
 import { sizeFaults } from "../../rules/program-checks.js";
 import type { Faults } from "../../../schemas/errors.js";
-import type { Speaker } from "../../../schemas/program.js";
+import type { Speaker } from "../../../schemas/program/program.js";
 import type { Sql } from "../sql.js";
 
 // What sessions and speakers refer to, as it is inside a transaction.

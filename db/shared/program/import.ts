@@ -2,9 +2,9 @@ import type {
   ImportOptions,
   ImportResult,
   ProgramDocument,
-} from "../../../schemas/program-document.js";
+} from "../../../schemas/documents/program-document.js";
 import type { Faults } from "../../../schemas/errors.js";
-import type { Session, Speaker } from "../../../schemas/program.js";
+import type { Session, Speaker } from "../../../schemas/program/program.js";
 import type { ImportScope } from "../../contract/program.js";
 import { absent } from "../../rules/preconditions.js";
 import { type ProgramSize, sizeFaults } from "../../rules/program-checks.js";

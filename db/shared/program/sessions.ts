@@ -5,7 +5,7 @@ import type {
   SessionChanges,
   SessionDraft,
   Warning,
-} from "../../../schemas/program.js";
+} from "../../../schemas/program/program.js";
 import { absent, expectVersion } from "../../rules/preconditions.js";
 import {
   overlaps,

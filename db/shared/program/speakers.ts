@@ -3,7 +3,7 @@ import type {
   Speaker,
   SpeakerChanges,
   SpeakerDraft,
-} from "../../../schemas/program.js";
+} from "../../../schemas/program/program.js";
 import { absent, expectVersion } from "../../rules/preconditions.js";
 import { speakerFaults } from "../../rules/program-checks.js";
 import {

@@ -1,6 +1,6 @@
 import { randomUUID } from "node:crypto";
 import { NO_ROOM, type Place, UNNAMED } from "../../contract/program.js";
-import type { Session } from "../../../schemas/program.js";
+import type { Session } from "../../../schemas/program/program.js";
 import type { Sql } from "../sql.js";
 
 // Versions of programs follow from stamps: random texts that are renewed with each change. So no

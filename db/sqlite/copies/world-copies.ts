@@ -1,4 +1,4 @@
-import type { WorldCopy } from "../../../schemas/world-document.js";
+import type { WorldCopy } from "../../../schemas/documents/world-document.js";
 import type { WorldRow } from "../../rules/rows.js";
 import { importWorld, type WorldImporter } from "../../shared/copies/worlds.js";
 import type { Sql } from "../../shared/sql.js";

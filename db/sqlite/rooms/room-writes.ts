@@ -1,7 +1,7 @@
 import { roomDeleted, viewersChanged } from "../../shared/program/stamps.js";
 import type { PermissionConfig } from "../../../schemas/plain/permissions.js";
 import type { Room, RoomDraft } from "../../../schemas/rooms.js";
-import type { RoomRecord } from "../../../schemas/world-document.js";
+import type { RoomRecord } from "../../../schemas/documents/world-document.js";
 import { absent, expectVersion } from "../../rules/preconditions.js";
 import {
   movedRooms,

@@ -1,7 +1,7 @@
 import ICAL from "ical.js";
-import { guidOf } from "../../../schemas/program-document.js";
+import { guidOf } from "../../../schemas/documents/program-document.js";
 import { version } from "../../../schemas/plain/version.js";
-import type { Session } from "../../../schemas/program.js";
+import type { Session } from "../../../schemas/program/program.js";
 import type { ExportedProgram } from "./program.js";
 
 // It folds lines at this many bytes, and counts no space at the beginning of the next one. A line

@@ -1,5 +1,5 @@
 import type { EventDates } from "../../../schemas/event-dates.js";
-import type { Session, Speaker } from "../../../schemas/program.js";
+import type { Session, Speaker } from "../../../schemas/program/program.js";
 
 /** A program as a reader may see it, with the names that exports show. */
 export interface ExportedProgram {

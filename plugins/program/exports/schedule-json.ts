@@ -1,7 +1,7 @@
 import { createHash } from "node:crypto";
 import { version } from "../../../schemas/plain/version.js";
-import { guidOf } from "../../../schemas/program-document.js";
-import type { Session, Speaker } from "../../../schemas/program.js";
+import { guidOf } from "../../../schemas/documents/program-document.js";
+import type { Session, Speaker } from "../../../schemas/program/program.js";
 import { clockAt, zonedText } from "../formats/zones.js";
 import type { ExportedProgram } from "./program.js";
 

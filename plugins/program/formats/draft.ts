@@ -15,8 +15,8 @@ import {
   type ImportProblem,
   type Position,
   type ProgramDocument,
-} from "../../../schemas/program-document.js";
-import type { Session } from "../../../schemas/program.js";
+} from "../../../schemas/documents/program-document.js";
+import type { Session } from "../../../schemas/program/program.js";
 import { localTime, momentOf, type LocalTime } from "./zones.js";
 
 /** A session as a format has it. What the format does not have is undefined. */

@@ -2,7 +2,7 @@ import ICAL from "ical.js";
 import {
   type Position,
   UnreadableDocument,
-} from "../../../schemas/program-document.js";
+} from "../../../schemas/documents/program-document.js";
 import { eventLines } from "./calendar-scan.js";
 import { calendarTime, type CalendarTime, Zones } from "./calendar-times.js";
 import { type Draft, quoted } from "./draft.js";

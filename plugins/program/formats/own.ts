@@ -11,13 +11,13 @@ import {
   SpeakerDraft,
   type Session,
   type Speaker,
-} from "../../../schemas/program.js";
+} from "../../../schemas/program/program.js";
 import {
   importIdByStart,
   type DocumentSession,
   type DocumentSpeaker,
   type ProgramDocument,
-} from "../../../schemas/program-document.js";
+} from "../../../schemas/documents/program-document.js";
 import { compileValidator, InvalidData } from "../../../schemas/validate.js";
 import { List, Text } from "../../../schemas/values.js";
 

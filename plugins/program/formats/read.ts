@@ -2,7 +2,7 @@ import { findLosses } from "../../../schemas/fidelity.js";
 import {
   type ProgramDocument,
   UnreadableDocument,
-} from "../../../schemas/program-document.js";
+} from "../../../schemas/documents/program-document.js";
 import { MAX_DEPTH } from "../../../schemas/validate.js";
 import { readCsv } from "./csv.js";
 import { Draft } from "./draft.js";

@@ -2,7 +2,7 @@ import { XMLParser, XMLValidator } from "fast-xml-parser";
 import {
   type Position,
   UnreadableDocument,
-} from "../../../schemas/program-document.js";
+} from "../../../schemas/documents/program-document.js";
 import type { Draft } from "./draft.js";
 import { Lines } from "./lines.js";
 import {

@@ -1,4 +1,4 @@
-import type { Position } from "../../../schemas/program-document.js";
+import type { Position } from "../../../schemas/documents/program-document.js";
 import { type Draft, quoted } from "./draft.js";
 import { isZone, localDay, timeOfDay } from "./zones.js";
 

@@ -1,4 +1,4 @@
-import type { WorldCopy } from "../../../schemas/world-document.js";
+import type { WorldCopy } from "../../../schemas/documents/world-document.js";
 import { renumbered } from "../../renumbered.js";
 import { allEvents, chatting, DELETED, message } from "./chat-setup.js";
 import { type Contract, fails, headOf } from "./setup.js";

@@ -3,7 +3,7 @@ import type { Store } from "../../../db/contract/store.js";
 import type {
   ImportOptions,
   ProgramDocument,
-} from "../../../schemas/program-document.js";
+} from "../../../schemas/documents/program-document.js";
 import { ada, type Contract, fails } from "./setup.js";
 
 /** An author who sees no room. */

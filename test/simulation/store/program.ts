@@ -9,7 +9,7 @@ import {
   type SessionRow,
   sessionRow,
 } from "../../../db/rules/program-rows.js";
-import type { Session } from "../../../schemas/program.js";
+import type { Session } from "../../../schemas/program/program.js";
 import type { Sync } from "./sync.js";
 import type { StoredProgram } from "./tables.js";
 import type { Transaction } from "./transaction.js";

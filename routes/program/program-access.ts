@@ -1,0 +1,78 @@
+import type { FastifyRequest } from "fastify";
+import type { Program, Refused } from "../../db/contract/program.js";
+import { StoreError, type Versioned } from "../../db/contract/store.js";
+import type { Reader } from "../../db/rules/program-views.js";
+import { hostOf } from "../../db/rules/program-uploads.js";
+import { may, SEE } from "../../schemas/plain/permissions.js";
+import { InvalidData } from "../../schemas/validate.js";
+import { pageLinks } from "../pages.js";
+
+// What a caller of the REST API sees of a program.
+
+/** The largest page, in characters. */
+const MAX_PAGE = 4 * 1024 * 1024;
+
+/** The rooms of some sessions. */
+interface InRooms {
+  readonly sessions: readonly {
+    readonly value: { readonly room_id: string | null };
+  }[];
+}
+
+/** What the caller may see of some sessions. */
+export async function readerOf(
+  { caller, params, server, world }: FastifyRequest,
+  { sessions }: InRooms | Program,
+): Promise<Reader> {
+  const { world_id } = params as { world_id: string };
+  const place = { world: world!.value };
+  const ids = new Set(sessions.flatMap(({ value }) => value.room_id ?? []));
+  const visible = new Set<string>();
+  for (const id of ids) {
+    const room = await server.store.rooms.get(world_id, id);
+    if (room && may(caller, SEE, { ...place, room: room.value })) {
+      visible.add(id);
+    }
+  }
+  return {
+    edits: may(caller, ["program.update"], place),
+    seesRoom: (id) => visible.has(id),
+  };
+}
+
+/**
+ * The answer with a page of a list, as JSON.
+ * @throws {StoreError} `large` when the page would take more than a few MiB.
+ */
+export function pageOf(
+  request: FastifyRequest,
+  { page = 1, page_size: pageSize = 50 }: { page?: number; page_size?: number },
+  records: readonly Versioned<unknown>[],
+): string {
+  const count = records.length;
+  const from = (page - 1) * pageSize;
+  const results = records.slice(from, from + pageSize).map(({ json }) => json);
+  const size = results.reduce((sum, { length }) => sum + length, 0);
+  if (size > MAX_PAGE && results.length > 1) {
+    throw new StoreError("large", "The page is too large.");
+  }
+  const links = pageLinks(request, { page, pageSize, count });
+  const next = JSON.stringify(links.next);
+  const previous = JSON.stringify(links.previous);
+  return `{"count":${count},"next":${next},"previous":${previous},"results":[${results.join()}]}`;
+}
+
+/**
+ * The result of a write.
+ * @throws {InvalidData} if the store refused its values.
+ */
+export function accepted<T extends object>(written: T | Refused): T {
+  if ("faults" in written) throw new InvalidData(written.faults);
+  return written;
+}
+
+/** The hosts under which uploads of the world of a request have addresses. */
+export const hostsOf = ({ base, world }: FastifyRequest): string[] => [
+  ...hostOf(base),
+  ...hostOf(world!.value.domain),
+];

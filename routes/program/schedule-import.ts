@@ -1,0 +1,131 @@
+import { Readable } from "node:stream";
+import type { FastifyPluginAsync, FastifyRequest } from "fastify";
+import type { Config } from "../../config.js";
+import { newFileKey } from "../../db/rules/file-rows.js";
+import { deleteFile } from "../../db/worlds.js";
+import { admitAgain, programUploader } from "../../plugins/auth/uploader.js";
+import { responseRef } from "../../plugins/openapi/parts.js";
+import { FileRefusal } from "../../plugins/http/errors.js";
+import { atMost, openForm, takeForms } from "../../plugins/upload/form.js";
+import { MAX_DOCUMENT } from "../../schemas/plain/program.js";
+import {
+  extensionOf,
+  fileIdOf,
+  programTypes,
+} from "../../schemas/plain/file-types.js";
+import { Upload, UploadForm, UploadQuery } from "../../schemas/files.js";
+import { may, SEE } from "../../schemas/plain/permissions.js";
+import { ref } from "../../schemas/values.js";
+import { hostsOf } from "./program-access.js";
+
+/** How much of a refused body is read and dropped, in bytes. */
+const DROPPED = 4 * MAX_DOCUMENT;
+
+/**
+ * The import of Venueless's clients, `/storage/schedule_import/`: a program as a form with a file.
+ * The file is stored, too, as these clients expect its address.
+ */
+const scheduleImport: FastifyPluginAsync<{
+  config: Config["uploads"];
+}> = async (app, { config }) => {
+  const onRequest = await takeForms(app, {
+    perMinute: config.perMinute,
+    what: "imports",
+    dropped: DROPPED,
+  });
+
+  app.post(
+    "/storage/schedule_import/",
+    {
+      config: {
+        requires: programUploader,
+        holdsLargeBody: true,
+        answers: { 400: responseRef("InvalidProgram") },
+      },
+      onRequest,
+      schema: {
+        operationId: "uploadProgram",
+        summary: "Import a program from a form",
+        description:
+          "Like `PUT /api/v1/worlds/{world_id}/program/`, for clients of Venueless. The name of the file ends in json, xml, ics or csv. The answer has the address of the stored document.",
+        tags: ["program"],
+        consumes: ["multipart/form-data"],
+        querystring: UploadQuery,
+        body: ref(UploadForm),
+        response: { 201: ref(Upload) },
+      },
+      // The form is read as a stream, and the guard has read the query.
+      validatorCompiler: () => () => true,
+    },
+    async (request, reply) => {
+      const { base } = request;
+      const document = await receive(request);
+      const key = await importDocument(request, document, config);
+      return reply.code(201).send({ url: `${base}/media/${key}` });
+    },
+  );
+};
+
+/** A document, whose name tells tables from others. */
+interface Received {
+  readonly extension: string;
+  readonly bytes: Buffer;
+}
+
+/** @throws {FileRefusal} as uploads do. */
+async function receive(request: FastifyRequest): Promise<Received> {
+  const form = await openForm(request);
+  const chunks: Buffer[] = [];
+  for await (const chunk of atMost(MAX_DOCUMENT, form.bytes)) {
+    chunks.push(chunk);
+  }
+  const extension = extensionOf(form.name);
+  if (!(extension in programTypes)) throw new FileRefusal("file.type");
+  const bytes = Buffer.concat(chunks);
+  if (bytes.length === 0) throw new FileRefusal("file.size");
+  return { extension, bytes };
+}
+
+/**
+ * Stores a document and imports it: both or neither.
+ * @returns the key of the file.
+ */
+async function importDocument(
+  request: FastifyRequest,
+  { extension, bytes }: Received,
+  { worldMaxBytes }: Config["uploads"],
+): Promise<string> {
+  const { server, uploader } = request;
+  const { value: world } = request.world!;
+  const key = newFileKey(world.id, extension);
+  /** The body and the parser may have taken long, so the rights are checked again. */
+  const admit = () => admitAgain(request, world.id);
+  await server.files.put(key, Readable.from([bytes]), async (stored) => {
+    await admit();
+    const file = { key, ...stored };
+    await server.store.files.add(world.id, uploader, file, worldMaxBytes);
+  });
+  try {
+    const user = await server.store.users.find(world.id, uploader);
+    const place = { world };
+    await server.programs.import(
+      world,
+      { bytes, isCsv: extension === "csv", hosts: hostsOf(request) },
+      {},
+      {
+        rights: {
+          edits: true,
+          sees: (room) => may(uploader, SEE, { ...place, room }),
+        },
+        admit,
+      },
+      { kind: "user", ...(user && { user: user.id }) },
+    );
+  } catch (error) {
+    await deleteFile(server, world.id, fileIdOf(key), { kind: "server" });
+    throw error;
+  }
+  return key;
+}
+
+export default scheduleImport;

@@ -1,0 +1,207 @@
+import { Type } from "@sinclair/typebox";
+import type { FastifyPluginAsync, FastifyRequest } from "fastify";
+import { authorOf } from "../../plugins/auth/author.js";
+import { forbidden } from "../../plugins/http/errors.js";
+import { allowSameId } from "../../plugins/validation.js";
+import type { SessionWritten } from "../../db/contract/program.js";
+import type { Versioned } from "../../db/contract/store.js";
+import { seenProgram, seesSession } from "../../db/rules/program-views.js";
+import { InvalidData } from "../../schemas/validate.js";
+import {
+  Session,
+  SessionChanges,
+  SessionDraft,
+  SessionList,
+  SessionParams,
+  SessionsQuery,
+  WrittenSession,
+} from "../../schemas/program/program.js";
+import { ref } from "../../schemas/values.js";
+import { WorldParams } from "../../schemas/worlds.js";
+import { endpoint } from "../endpoint.js";
+import { accepted, pageOf, readerOf } from "./program-access.js";
+import { filterOf } from "./session-filters.js";
+
+const SESSIONS = "/api/v1/worlds/:world_id/sessions/";
+const SESSION = "/api/v1/worlds/:world_id/sessions/:session_id/";
+
+/** The sessions of the program of a world. */
+const routes: FastifyPluginAsync = async (app) => {
+  app.get(SESSIONS, {
+    config: { requires: ["program.read"] },
+    ...listSessions,
+  });
+  app.post(SESSIONS, {
+    config: { requires: ["program.update"], versioned: true },
+    ...createSession,
+  });
+  app.get(SESSION, {
+    config: { requires: ["program.read"], versioned: true },
+    ...getSession,
+  });
+  app.patch(SESSION, {
+    config: { requires: ["program.update"], versioned: true },
+    ...allowSameId("session_id"),
+    ...updateSession,
+  });
+  app.delete(SESSION, {
+    config: { requires: ["program.update"], versioned: true },
+    ...deleteSession,
+  });
+};
+
+const listSessions = endpoint(
+  {
+    operationId: "listSessions",
+    summary: "List the sessions that the caller may see",
+    tags: ["program"],
+    params: WorldParams,
+    querystring: SessionsQuery,
+    response: { 200: ref(SessionList) },
+  },
+  async (request, reply) => {
+    const { world_id } = request.params;
+    const program = await request.server.store.program.get(world_id);
+    const reader = await readerOf(request, program);
+    const seen = seenProgram(program, reader);
+    const matches = filterOf(request.query, seen.speakers);
+    const sessions = seen.sessions.filter(({ value }) => matches(value));
+    return reply.sendJson(pageOf(request, request.query, sessions));
+  },
+);
+
+const createSession = endpoint(
+  {
+    operationId: "createSession",
+    summary: "Make a session",
+    tags: ["program"],
+    params: WorldParams,
+    body: ref(SessionDraft),
+    response: { 201: ref(WrittenSession) },
+  },
+  async (request, reply) => {
+    const { store } = request.server;
+    const { world_id } = request.params;
+    // This comes first, because it fails if the request names no host.
+    const { base } = request;
+    await expectVisibleRoom(request, request.body.room_id);
+    const written = accepted(
+      await store.program.createSession(
+        world_id,
+        request.body,
+        authorOf(request),
+      ),
+    );
+    const { id } = written.session.value;
+    const location = `${base}/api/v1/worlds/${world_id}/sessions/${id}/`;
+    reply.code(201).header("location", location);
+    return reply.sendVersioned(withWarnings(written));
+  },
+);
+
+const getSession = endpoint(
+  {
+    operationId: "getSession",
+    summary: "Get a session",
+    tags: ["program"],
+    params: SessionParams,
+    response: { 200: ref(Session) },
+  },
+  async (request, reply) => {
+    const { world_id, session_id } = request.params;
+    return reply.sendVersioned(await find(request, world_id, session_id));
+  },
+);
+
+const updateSession = endpoint(
+  {
+    operationId: "updateSession",
+    summary: "Replace fields of a session",
+    tags: ["program"],
+    params: SessionParams,
+    body: ref(SessionChanges),
+    response: { 200: ref(WrittenSession) },
+  },
+  async (request, reply) => {
+    const { store } = request.server;
+    const { world_id, session_id } = request.params;
+    const { value } = await find(request, world_id, session_id);
+    const { room_id } = request.body;
+    if (room_id !== value.room_id) await expectVisibleRoom(request, room_id);
+    const written = accepted(
+      await store.program.updateSession(
+        world_id,
+        session_id,
+        request.body,
+        request.expectedVersions(),
+        authorOf(request),
+      ),
+    );
+    return reply.sendVersioned(withWarnings(written));
+  },
+);
+
+const deleteSession = endpoint(
+  {
+    operationId: "deleteSession",
+    summary: "Delete a session",
+    description: "A body, if there is one, is JSON and is ignored.",
+    tags: ["program"],
+    params: SessionParams,
+    response: { 204: Type.Null({ description: "It is deleted." }) },
+  },
+  async (request, reply) => {
+    const { store } = request.server;
+    const { world_id, session_id } = request.params;
+    await find(request, world_id, session_id);
+    await store.program.deleteSession(
+      world_id,
+      session_id,
+      request.expectedVersions(),
+      authorOf(request),
+    );
+    return reply.code(204).send(null);
+  },
+);
+
+/**
+ * A session that the caller may see.
+ * @throws {Refusal} 403.
+ */
+async function find(
+  request: FastifyRequest,
+  world: string,
+  id: string,
+): Promise<Versioned<Session>> {
+  const program = await request.server.store.program.get(world);
+  const session = program.sessions.find(({ value }) => value.id === id);
+  if (!session) throw forbidden();
+  const reader = await readerOf(request, { sessions: [session] });
+  if (!seesSession(reader, session.value)) throw forbidden();
+  return session;
+}
+
+/**
+ * Refuses a room that the caller may not see in the words for one that does not exist.
+ * @throws {InvalidData}
+ */
+async function expectVisibleRoom(
+  request: FastifyRequest,
+  room_id: string | null | undefined,
+): Promise<void> {
+  if (room_id === null || room_id === undefined) return;
+  const session = { value: { room_id } };
+  const { seesRoom } = await readerOf(request, { sessions: [session] });
+  if (seesRoom(room_id)) return;
+  throw new InvalidData({ room_id: ["The world has no such room."] });
+}
+
+/** The answer to a write. Warnings are not a part of the session, nor of its version. */
+function withWarnings({ session, warnings }: SessionWritten) {
+  if (warnings.length === 0) return session;
+  const { version, value, json } = session;
+  const list = JSON.stringify(warnings);
+  return { version, value, json: `${json.slice(0, -1)},"warnings":${list}}` };
+}
+
+export default routes;

@@ -1,0 +1,167 @@
+import { Type } from "@sinclair/typebox";
+import type { FastifyPluginAsync, FastifyRequest } from "fastify";
+import { authorOf } from "../../plugins/auth/author.js";
+import { forbidden } from "../../plugins/http/errors.js";
+import { allowSameId } from "../../plugins/validation.js";
+import type { Versioned } from "../../db/contract/store.js";
+import { seenProgram } from "../../db/rules/program-views.js";
+import { PageQuery } from "../../schemas/pages.js";
+import {
+  Speaker,
+  SpeakerChanges,
+  SpeakerDraft,
+  SpeakerList,
+  SpeakerParams,
+} from "../../schemas/program/program.js";
+import { ref } from "../../schemas/values.js";
+import { WorldParams } from "../../schemas/worlds.js";
+import { endpoint } from "../endpoint.js";
+import { accepted, hostsOf, pageOf, readerOf } from "./program-access.js";
+
+const SPEAKERS = "/api/v1/worlds/:world_id/speakers/";
+const SPEAKER = "/api/v1/worlds/:world_id/speakers/:speaker_id/";
+
+/** The speakers of the program of a world. */
+const routes: FastifyPluginAsync = async (app) => {
+  app.get(SPEAKERS, {
+    config: { requires: ["program.read"] },
+    ...listSpeakers,
+  });
+  app.post(SPEAKERS, {
+    config: { requires: ["program.update"], versioned: true },
+    ...createSpeaker,
+  });
+  app.get(SPEAKER, {
+    config: { requires: ["program.read"], versioned: true },
+    ...getSpeaker,
+  });
+  app.patch(SPEAKER, {
+    config: { requires: ["program.update"], versioned: true },
+    ...allowSameId("speaker_id"),
+    ...updateSpeaker,
+  });
+  app.delete(SPEAKER, {
+    config: { requires: ["program.update"], versioned: true },
+    ...deleteSpeaker,
+  });
+};
+
+const listSpeakers = endpoint(
+  {
+    operationId: "listSpeakers",
+    summary: "List the speakers that the caller may see",
+    tags: ["program"],
+    params: WorldParams,
+    querystring: PageQuery,
+    response: { 200: ref(SpeakerList) },
+  },
+  async (request, reply) => {
+    const speakers = await seen(request, request.params.world_id);
+    return reply.sendJson(pageOf(request, request.query, speakers));
+  },
+);
+
+const createSpeaker = endpoint(
+  {
+    operationId: "createSpeaker",
+    summary: "Make a speaker",
+    tags: ["program"],
+    params: WorldParams,
+    body: ref(SpeakerDraft),
+    response: { 201: ref(Speaker) },
+  },
+  async (request, reply) => {
+    const { store } = request.server;
+    const { world_id } = request.params;
+    // This comes first, because it fails if the request names no host.
+    const { base } = request;
+    const speaker = accepted(
+      await store.program.createSpeaker(
+        world_id,
+        request.body,
+        hostsOf(request),
+        authorOf(request),
+      ),
+    );
+    const location = `${base}/api/v1/worlds/${world_id}/speakers/${speaker.value.id}/`;
+    reply.code(201).header("location", location);
+    return reply.sendVersioned(speaker);
+  },
+);
+
+const getSpeaker = endpoint(
+  {
+    operationId: "getSpeaker",
+    summary: "Get a speaker",
+    tags: ["program"],
+    params: SpeakerParams,
+    response: { 200: ref(Speaker) },
+  },
+  async (request, reply) => {
+    const { world_id, speaker_id } = request.params;
+    const speakers = await seen(request, world_id);
+    const speaker = speakers.find(({ value }) => value.id === speaker_id);
+    if (!speaker) throw forbidden();
+    return reply.sendVersioned(speaker);
+  },
+);
+
+const updateSpeaker = endpoint(
+  {
+    operationId: "updateSpeaker",
+    summary: "Replace fields of a speaker",
+    tags: ["program"],
+    params: SpeakerParams,
+    body: ref(SpeakerChanges),
+    response: { 200: ref(Speaker) },
+  },
+  async (request, reply) => {
+    const { store } = request.server;
+    const { world_id, speaker_id } = request.params;
+    return reply.sendVersioned(
+      accepted(
+        await store.program.updateSpeaker(
+          world_id,
+          speaker_id,
+          request.body,
+          hostsOf(request),
+          request.expectedVersions(),
+          authorOf(request),
+        ),
+      ),
+    );
+  },
+);
+
+const deleteSpeaker = endpoint(
+  {
+    operationId: "deleteSpeaker",
+    summary: "Delete a speaker, and take it out of its sessions",
+    description: "A body, if there is one, is JSON and is ignored.",
+    tags: ["program"],
+    params: SpeakerParams,
+    response: { 204: Type.Null({ description: "It is deleted." }) },
+  },
+  async (request, reply) => {
+    const { store } = request.server;
+    const { world_id, speaker_id } = request.params;
+    await store.program.deleteSpeaker(
+      world_id,
+      speaker_id,
+      request.expectedVersions(),
+      authorOf(request),
+    );
+    return reply.code(204).send(null);
+  },
+);
+
+/** The speakers that the caller may see. */
+async function seen(
+  request: FastifyRequest,
+  world: string,
+): Promise<readonly Versioned<Speaker>[]> {
+  const program = await request.server.store.program.get(world);
+  return seenProgram(program, await readerOf(request, program)).speakers;
+}
+
+export default routes;

@@ -1,0 +1,78 @@
+import type { FastifyPluginAsync, FastifyRequest } from "fastify";
+import { resultOf } from "../../plugins/reports/report.js";
+import { unsealReport } from "../../plugins/reports/sealed.js";
+import { headerRefs } from "../../plugins/openapi/parts.js";
+import { forbidden } from "../../plugins/http/errors.js";
+import { isWithheld, may } from "../../schemas/plain/permissions.js";
+import { ReportParams } from "../../schemas/results/results.js";
+import { endpoint } from "../endpoint.js";
+import { sendResults } from "./results.js";
+
+/** The addresses that `world.report.status` answers. */
+const routes: FastifyPluginAsync = async (app) => {
+  app.get("/api/v1/worlds/:world_id/reports/:report/", {
+    config: { requires: reader, answers },
+    ...getReport,
+  });
+};
+
+const file = { schema: { type: "string", format: "binary" } };
+const answers = {
+  403: { $ref: "#/components/responses/Forbidden" },
+  200: {
+    description: "The table.",
+    headers: headerRefs("Cache-Control", "Content-Disposition"),
+    content: {
+      "text/csv": file,
+      "application/vnd.openxmlformats-officedocument.spreadsheetml.sheet": file,
+    },
+  },
+};
+
+/**
+ * Admits the holder of an address with the rights that the person who asked for the report has now.
+ * @throws {Refusal} 403, for every reason.
+ */
+async function reader(request: FastifyRequest): Promise<void> {
+  const { world_id, report } = request.params as {
+    world_id: string;
+    report: string;
+  };
+  const { worlds, users } = request.server.store;
+  const world = await worlds.get(world_id);
+  const found = world && unsealReport(world.value, report);
+  const user = found && (await users.get(world_id, found.user));
+  if (!user || user.deleted) throw forbidden();
+  const caller = { traits: new Set(found.traits) };
+  const keys = ["world.view", "world.feed"] as const;
+  const isGone = keys.some((key) => isWithheld(user.moderation_state, key));
+  if (isGone || !may(caller, keys, { world: world.value })) throw forbidden();
+  request.caller = caller;
+  request.callerId = user.id;
+  request.world = world;
+}
+
+const getReport = endpoint(
+  {
+    operationId: "getReport",
+    summary: "Get a report",
+    description:
+      "The address of `world.report.status` holds all that it needs. It is good for an hour, as long as the person who asked for it keeps the right.",
+    tags: ["results"],
+    params: ReportParams,
+  },
+  async (request, reply) => {
+    const { report } = request.params;
+    const found = unsealReport(request.world!.value, report);
+    // It may have ended in between.
+    if (!found) throw forbidden();
+    const { name, format, room } = found;
+    reply.headers({
+      "cache-control": "no-store",
+      "referrer-policy": "no-referrer",
+    });
+    return sendResults(request, reply, resultOf(name), { format, room });
+  },
+);
+
+export default routes;

@@ -1,0 +1,41 @@
+import type { FastifyPluginAsync } from "fastify";
+import { serverOf } from "../../plugins/asyncapi/document.js";
+import { documentHandler } from "../../plugins/docs/document.js";
+import { headerRefs, responseRef } from "../../plugins/openapi/parts.js";
+
+/** The websocket, for programs. */
+const asyncapi: FastifyPluginAsync<{ publicUrl: string | undefined }> = async (
+  app,
+  { publicUrl },
+) => {
+  app.get(
+    "/api/v1/asyncapi.json",
+    {
+      config: {
+        requires: "public",
+        answers: {
+          200: {
+            description: "An AsyncAPI document.",
+            headers: headerRefs("ETag", "Cache-Control"),
+            content: { "application/json": { schema: { type: "object" } } },
+          },
+          304: responseRef("NotModified"),
+        },
+      },
+      schema: {
+        operationId: "getAsyncapi",
+        summary: "Get the description of the websocket",
+        tags: ["server"],
+      },
+    },
+    documentHandler("asyncapi.json", {
+      adapt: (built) =>
+        publicUrl === undefined
+          ? built
+          : { ...built, servers: { foyer: serverOf(publicUrl) } },
+      make: () => app.asyncapi(),
+    }),
+  );
+};
+
+export default asyncapi;

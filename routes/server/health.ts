@@ -1,0 +1,53 @@
+import type { FastifyPluginAsyncTypebox } from "@fastify/type-provider-typebox";
+import { Type } from "@sinclair/typebox";
+import { OneOf } from "../../schemas/values.js";
+
+const Health = Type.Object(
+  { status: OneOf("ok", "stopping") },
+  { description: "Whether requests should be sent here." },
+);
+
+const Ready = Type.Object(
+  { status: OneOf("ready") },
+  { description: "The database answers." },
+);
+
+/** Whether requests should be sent here, and whether they can be answered. */
+const health: FastifyPluginAsyncTypebox = async (app) => {
+  app.get(
+    "/healthz",
+    {
+      config: { requires: "public" },
+      schema: {
+        operationId: "getHealth",
+        summary: "Whether requests should be sent here",
+        tags: ["server"],
+        response: { 200: Health, 503: Health },
+      },
+    },
+    async (_, reply) => {
+      if (!app.draining) return { status: "ok" as const };
+      return reply.code(503).send({ status: "stopping" });
+    },
+  );
+
+  app.get(
+    "/readyz",
+    {
+      config: { requires: "public" },
+      schema: {
+        operationId: "getReadiness",
+        summary: "Whether the database answers, for load balancers",
+        tags: ["server"],
+        response: { 200: Ready },
+      },
+    },
+    async () => {
+      // It fails with a 503, as every request that needs the database does.
+      await app.store.worlds.list({ limit: 1 });
+      return { status: "ready" as const };
+    },
+  );
+};
+
+export default health;

@@ -1,0 +1,43 @@
+import type { FastifyPluginAsync } from "fastify";
+import { documentHandler } from "../../plugins/docs/document.js";
+import { serversOf } from "../../plugins/openapi/index.js";
+import { headerRefs, responseRef } from "../../plugins/openapi/parts.js";
+
+/** The interface, for programs. */
+const openapi: FastifyPluginAsync<{ publicUrl: string | undefined }> = async (
+  app,
+  { publicUrl },
+) => {
+  app.get(
+    "/api/v1/openapi.json",
+    {
+      config: {
+        requires: "public",
+        answers: {
+          200: {
+            description: "This document.",
+            headers: headerRefs("ETag", "Cache-Control"),
+            content: { "application/json": { schema: { type: "object" } } },
+          },
+          304: responseRef("NotModified"),
+        },
+      },
+      schema: {
+        operationId: "getOpenapi",
+        summary: "Get this document",
+        tags: ["server"],
+      },
+    },
+    documentHandler("openapi.json", {
+      adapt(built) {
+        // A program that has Foyer in its process may add routes.
+        if (!app.isOpenapi(built)) return undefined;
+        if (publicUrl === undefined) return built;
+        return { ...built, servers: serversOf(publicUrl) };
+      },
+      make: () => app.openapi(),
+    }),
+  );
+};
+
+export default openapi;

@@ -1,0 +1,142 @@
+import { randomUUID } from "node:crypto";
+import { Type } from "@sinclair/typebox";
+import type { FastifyPluginAsync, FastifyRequest } from "fastify";
+import {
+  createWorld as createFrom,
+  deleteWorld,
+  draftWorld,
+  signToken,
+} from "../../db/worlds.js";
+import { tokenAuthor } from "../../plugins/auth/author.js";
+import { operator } from "../../plugins/auth/operator.js";
+import { PageQuery } from "../../schemas/pages.js";
+import { linkTo } from "../../schemas/plain/links.js";
+import { domain as domainText, textFault } from "../../schemas/plain/texts.js";
+import { NewWorld, WorldDraft, WorldList } from "../../schemas/servers.js";
+import { InvalidData } from "../../schemas/validate.js";
+import { ref } from "../../schemas/values.js";
+import { WorldParams } from "../../schemas/worlds.js";
+import { endpoint } from "../endpoint.js";
+import { pageLinks } from "../pages.js";
+
+const WORLDS = "/api/v1/worlds/";
+
+/** How many worlds are read at once. */
+const WORLDS_READ = 1000;
+
+/** How long the link to the console of a new world works. */
+const CONSOLE_LINK = "30d";
+
+/** The server's own API: with ADMIN_TOKEN, its operator creates, lists and deletes worlds. */
+const routes: FastifyPluginAsync<{ adminToken: string }> = async (
+  app,
+  { adminToken },
+) => {
+  const config = { requires: operator(adminToken), operated: true } as const;
+  app.get(WORLDS, { config, ...listWorlds });
+  app.post(WORLDS, { config, ...createWorld });
+  app.delete(`${WORLDS}:world_id/`, { config, ...removeWorld });
+};
+
+const listWorlds = endpoint(
+  {
+    operationId: "listWorlds",
+    summary: "List the worlds of the server",
+    tags: ["server"],
+    querystring: PageQuery,
+    response: { 200: ref(WorldList) },
+  },
+  async (request) => {
+    const { store } = request.server;
+    const { page = 1, page_size: pageSize = 50 } = request.query;
+    const first = (page - 1) * pageSize;
+    const results: { id: string; title: string; domain: string }[] = [];
+    let count = 0;
+    for (let after: string | undefined; ;) {
+      const worlds = await store.worlds.list({
+        ...(after !== undefined && { after }),
+        limit: WORLDS_READ,
+      });
+      for (const { id, title, domain } of worlds) {
+        const isShown = count >= first && results.length < pageSize;
+        if (isShown) results.push({ id, title, domain });
+        count++;
+      }
+      if (worlds.length < WORLDS_READ) break;
+      after = worlds.at(-1)!.id;
+    }
+    const links = pageLinks(request, { page, pageSize, count });
+    return { count, ...links, results };
+  },
+);
+
+const createWorld = endpoint(
+  {
+    operationId: "createWorld",
+    summary: "Create a world",
+    description:
+      "The answer has the key of the world, and a link that opens its console for 30 days.",
+    tags: ["server"],
+    body: ref(WorldDraft),
+    response: { 201: ref(NewWorld) },
+  },
+  async (request, reply) => {
+    const { base: address, body, server } = request;
+    const { id, title, template } = body;
+    const domain = body.domain ?? domainFor(id, address);
+    const draft = draftWorld({ id, title, domain });
+    const value = await createFrom(
+      server.store,
+      draft,
+      template,
+      operatorOf(request),
+    );
+    const token = await signToken(value, {
+      uid: randomUUID(),
+      expiresIn: CONSOLE_LINK,
+    });
+    const link = { address, world: id };
+    reply.code(201).header("location", `${address}${WORLDS}${id}/`);
+    return {
+      ...value,
+      key: value.config.JWT_secrets[0]!,
+      links: {
+        console: linkTo("console", { ...link, token }),
+        event: linkTo("event", link),
+      },
+    };
+  },
+);
+
+/**
+ * The domain of a world for which none is given: its id in front of the host of the server.
+ * @throws {InvalidData} if that is no domain.
+ */
+function domainFor(id: string, address: string): string {
+  const domain = `${id}.${new URL(address).host}`;
+  if (textFault(domainText, domain) === undefined) return domain;
+  throw new InvalidData({ domain: ["This field is required."] });
+}
+
+const removeWorld = endpoint(
+  {
+    operationId: "deleteWorld",
+    summary: "Delete a world with all that it holds",
+    description:
+      "This cannot be undone. A body, if there is one, is JSON and is ignored.",
+    tags: ["server"],
+    params: WorldParams,
+    response: { 204: Type.Null({ description: "It is deleted." }) },
+  },
+  async (request, reply) => {
+    const { world_id } = request.params;
+    await deleteWorld(request.server, world_id, operatorOf(request));
+    return reply.code(204).send(null);
+  },
+);
+
+/** The operator, as the log names the author of a write. */
+const operatorOf = ({ headers }: FastifyRequest) =>
+  tokenAuthor(headers.authorization);
+
+export default routes;
