@@ -34,6 +34,7 @@ import setup, { type SetupKey } from "./plugins/setup.js";
 import replies from "./plugins/replies.js";
 import validation from "./plugins/validation.js";
 import web from "./plugins/web/index.js";
+import push from "./plugins/push/index.js";
 import webhooks from "./plugins/webhooks/index.js";
 import filesRoute from "./routes/files.js";
 import activity from "./routes/results/activity.js";
@@ -149,6 +150,7 @@ export const foyer: FastifyPluginCallback<FoyerOptions> = fp<FoyerOptions>(
     app.register(feeds);
     app.register(programs);
     app.register(webhooks);
+    app.register(push, { publicUrl });
     app.register(retention, {
       logDays: config.logDays,
       auditDays: config.auditDays,

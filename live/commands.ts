@@ -10,6 +10,7 @@ import { program } from "./modules/program/commands.js";
 import { invites } from "./modules/rooms/invites.js";
 import { rooms } from "./modules/rooms/commands.js";
 import { kiosks } from "./modules/users/kiosks.js";
+import { webPush } from "./modules/users/web-push.js";
 import { moderation, users } from "./modules/users/commands.js";
 import { records } from "./modules/world/records.js";
 import { world } from "./modules/world/commands.js";
@@ -18,6 +19,7 @@ import { world } from "./modules/world/commands.js";
 export const commands = {
   ...users,
   ...kiosks,
+  ...webPush,
   ...world,
   ...records,
   ...rooms,

@@ -51,6 +51,10 @@ export interface LiveParts {
   readonly limits: LiveLimits;
   readonly log: FastifyBaseLogger;
   readonly metrics: LiveMetrics | undefined;
+  /** The key of the server for push services; null or undefined without one. */
+  readonly pushKey?: string | null;
+  /** What is wrong with an address that a user names. */
+  readonly addressFault?: (url: string) => Promise<string | undefined>;
 }
 
 /** The live layer of one process. Only code around it takes this: no part of it does. */
@@ -68,7 +72,10 @@ export function composeLive(parts: LiveParts) {
   const replica = new Replica(events, clock);
   const rates = new Rates({ clock, hub, limits, replica });
   const activity = new Activity(clock, replica);
-  const states = new WorldStates(clock, store, (id) => hub.in(id).size > 0);
+  const states = new WorldStates(
+    ...([clock, store, (id: string) => hub.in(id).size > 0] as const),
+    parts.pushKey ?? null,
+  );
 
   // When pushes leave.
   const pump = new Pump(clock, metrics);
@@ -139,6 +146,7 @@ export function composeLive(parts: LiveParts) {
   const { forceJoins } = chat;
   const users = userModule({
     ...{ clock, random, store, presence, rates, forceJoins },
+    addressFault: parts.addressFault ?? (async () => "There is no web push."),
   });
   const reactions = new Reactions({ ...delivery, replica });
   const rooms = roomModule({

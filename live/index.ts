@@ -48,6 +48,8 @@ export default fp<{ limits: LiveLimits; publicUrl?: string | undefined }>(
       limits,
       log: app.log,
       metrics,
+      pushKey: app.pushKey,
+      addressFault: (url) => app.outbound.faultOf(url),
     });
     app.decorate("live", live);
 
@@ -109,5 +111,8 @@ export default fp<{ limits: LiveLimits; publicUrl?: string | undefined }>(
       await live.close();
     });
   },
-  { name: "live", dependencies: ["engines", "auth", "guests", "http"] },
+  {
+    name: "live",
+    dependencies: ["engines", "auth", "guests", "http", "outbound", "push"],
+  },
 );

@@ -50,6 +50,17 @@ export const userRows: Rows = {
     requires: "user.list",
     payload: () => ({ include_banned: false }),
   },
+  "user.web_push.subscribe": {
+    requires: "world.view",
+    payload: () => ({
+      subscription: {
+        endpoint: "https://1.1.1.1/conformance",
+        expirationTime: null,
+        keys: { p256dh: `B${"A".repeat(86)}`, auth: "A".repeat(22) },
+      },
+    }),
+    answer: {},
+  },
   "user.kiosk.create": {
     as: "admin",
     requires: "world.update",

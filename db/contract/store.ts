@@ -7,6 +7,7 @@ import type { ChatStore } from "./chat.js";
 import type { WebhookStore } from "./webhooks.js";
 import type { LogStore } from "../log/entries.js";
 import type { Author } from "./author.js";
+import type { PushStore } from "./push.js";
 import type { PollStore } from "./polls.js";
 import type { ProgramStore } from "./program.js";
 import type { ProgramLinkStore } from "./program-links.js";
@@ -315,6 +316,7 @@ export interface Store {
   readonly program: ProgramStore;
   readonly programLinks: ProgramLinkStore;
   readonly invites: InviteStore;
+  readonly push: PushStore;
   readonly webhooks: WebhookStore;
   readonly audit: AuditStore;
   readonly log: LogStore;

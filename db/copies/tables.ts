@@ -400,6 +400,27 @@ export const TABLES: readonly Table[] = [
     4,
   ),
   table(
+    "push_keys",
+    "name",
+    { name: text, public_key: text, private_key: text },
+    4,
+  ),
+  table(
+    "push_subscriptions",
+    "world_id endpoint",
+    {
+      ...{ world_id: idOf("worlds"), endpoint: text, user_id: text },
+      ...{ p256dh: text, auth: text, created: number },
+    },
+    4,
+  ),
+  table(
+    "push_claims",
+    "world_id name",
+    { world_id: idOf("worlds"), name: text, at: number },
+    4,
+  ),
+  table(
     "log_heads",
     "world_id",
     {

@@ -6,6 +6,7 @@ import { invites } from "./invites.js";
 import { polls } from "./polls.js";
 import { program } from "./program/index.js";
 import { programLinks } from "./program-links.js";
+import { push } from "./push.js";
 import { questions } from "./questions.js";
 import { webhooks } from "./webhooks.js";
 
@@ -19,6 +20,7 @@ export const domains = {
   polls,
   program,
   programLinks,
+  push,
   questions,
   webhooks,
 };

@@ -75,6 +75,12 @@ export const USER_TRACES: readonly Trace[] = [
     statement:
       "DELETE FROM program_favorites WHERE world_id = $1 AND user_id = $2",
   },
+  {
+    table: "push_subscriptions",
+    statement:
+      "DELETE FROM push_subscriptions WHERE world_id = $1 AND user_id = $2",
+    isPersonal: true,
+  },
   // The row of the user still has the name.
   {
     table: "api_callers",

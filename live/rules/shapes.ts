@@ -147,8 +147,14 @@ const isObject = (value: unknown): value is Record<string, unknown> =>
 
 const isText = (value: unknown): value is string => typeof value === "string";
 
-/** A world as the people in it see it. It holds no secrets. */
-export const sentWorld = ({ id, title, config }: World): SentWorld => ({
+/**
+ * A world as the people in it see it. It holds no secrets.
+ * @param pushKey of the server for push services; null without one.
+ */
+export const sentWorld = (
+  { id, title, config }: World,
+  pushKey: string | null,
+): SentWorld => ({
   id,
   title,
   pretalx: objectIn(config, "pretalx") ?? {},
@@ -156,7 +162,7 @@ export const sentWorld = ({ id, title, config }: World): SentWorld => ({
   social_logins: listIn(config, "social_logins").filter(isText),
   iframe_blockers: iframeBlockers(config),
   onsite_traits: ruleIn(config, "onsite_traits"),
-  vapid_public_key: null,
+  vapid_public_key: pushKey,
 });
 
 /** The modules of a room as people get them: always with `config`, a chat with its channel. */

@@ -22,8 +22,6 @@ import { type Seen, Told } from "./told.js";
 /** How many views of each state have their JSON kept. */
 const KEPT_VIEWS = 16;
 
-const worldJsonOf = oncePer((world: World) => JSON.stringify(sentWorld(world)));
-
 /** The JSON of a room before and after the permissions. @param types of its modules; undefined for all. */
 const jsonAround =
   (types?: ReadonlySet<string>) =>
@@ -215,6 +213,7 @@ export class WorldState {
     counts: new LRUCache({ max: KEPT_VIEWS }),
   };
   #forced: readonly RoomValue[] | undefined;
+  #worldJson: string | undefined;
 
   /**
    * @param stages what the rooms show according to the program.
@@ -227,6 +226,7 @@ export class WorldState {
     readonly stages: Stages,
     readonly order: number,
     before?: WorldState,
+    readonly pushKey: string | null = null,
   ) {
     const earlier = before ? before.#byId : new Map<string, never>();
     this.rooms = rooms.map((room) => {
@@ -267,7 +267,9 @@ export class WorldState {
 
   /** The world as people see it, as JSON. */
   get worldJson(): string {
-    return worldJsonOf(this.world.value);
+    return (this.#worldJson ??= JSON.stringify(
+      sentWorld(this.world.value, this.pushKey),
+    ));
   }
 
   /** A list as JSON, which is one string in memory for all equal lists. */

@@ -24,6 +24,8 @@ export class WorldStates {
     clock: Clock,
     store: Store,
     isWatched: (world: string) => boolean,
+    /** The key of the server for push services; null without one. */
+    readonly pushKey: string | null = null,
   ) {
     this.#clock = clock;
     this.#store = store;
@@ -86,6 +88,11 @@ export class WorldStates {
     const shown = withStages(rooms, stages);
     const world = await this.#store.worlds.get(id);
     const before = this.#old.get(id);
-    return world && new WorldState(world, shown, stages, order, before);
+    return (
+      world &&
+      new WorldState(
+        ...([world, shown, stages, order, before, this.pushKey] as const),
+      )
+    );
   }
 }

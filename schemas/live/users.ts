@@ -160,6 +160,33 @@ export const userCommands = {
     errors: ["server.too_large"],
     example: { search_term: "ada", page: 1 },
   }),
+  "user.web_push.subscribe": command({
+    summary: "Lets a browser get messages while its page is closed",
+    payload: Payload({
+      subscription: Payload({
+        endpoint: Text({ minLength: 1, maxLength: 1000 }),
+        expirationTime: Type.Optional(
+          Type.Unsafe<number | null>(
+            Type.Union([Type.Number(), Type.Null()], {
+              [Expected]: "a number or null",
+            }),
+          ),
+        ),
+        keys: Payload({
+          p256dh: Text({ maxLength: 200 }),
+          auth: Text({ maxLength: 100 }),
+        }),
+      }),
+    }),
+    result: Empty,
+    errors: [],
+    example: {
+      subscription: {
+        endpoint: "https://push.example.org/send/x",
+        keys: { p256dh: "BPt5…", auth: "aw5j…" },
+      },
+    },
+  }),
   "user.kiosk.create": command({
     summary:
       "Makes a user that is a screen; `profile.room_id` is the room that it shows",

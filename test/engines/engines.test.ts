@@ -567,6 +567,29 @@ const operations: Record<string, () => Operation> = {
       },
     };
   },
+  "push.keep": () => {
+    const key = { publicKey: text(), privateKey: text() };
+    return { run: (s) => s.push.keep("", key) };
+  },
+  "push.subscribe": () => {
+    const [w, who, endpoint] = [world(), user(), word()];
+    const subscription = { endpoint, p256dh: text(), auth: text() };
+    const at = chance(0.5) ? 1 : 2;
+    return {
+      run: async (s, i) => {
+        await s.push.subscribe(w, who[i], subscription, at);
+        return [await s.push.of(w, who[i]), await s.push.due(0, at)];
+      },
+    };
+  },
+  "push.forget": () => {
+    const [w, endpoint] = [world(), word()];
+    return { run: (s) => s.push.forget(w, endpoint) };
+  },
+  "push.claim": () => {
+    const [w, name] = [world(), word()];
+    return { run: (s) => s.push.claim(w, name, 5) };
+  },
   "invites.link": () => {
     const [w, id] = [world(), room()];
     const times = { now: 1, soon: 10, ends: chance(0.5) ? 5 : 50 };

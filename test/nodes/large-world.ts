@@ -328,6 +328,13 @@ function rowsOf({ rooms, users, events, files }: Size): Record<string, Make> {
         ...{ world_id, room_id: roomId(1), user_id: userId(i) },
         ...{ session_id: "", first: EPOCH, last: EPOCH + i, duration: i },
       })),
+    push_keys: () => [{ name: "vapid", public_key: "p", private_key: "q" }],
+    push_subscriptions: () =>
+      times(few, (i) => ({
+        ...{ world_id, user_id: userId(i), endpoint: `https://e/${i}` },
+        ...{ p256dh: "p", auth: "a", created: EPOCH },
+      })),
+    push_claims: () => [{ world_id, name: "message 1", at: EPOCH }],
     room_invites: () => [
       { world_id, room_id: roomId(1), token: "i", ends: EPOCH },
     ],

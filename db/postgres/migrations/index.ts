@@ -8,6 +8,7 @@ import foldedFields from "./0003-folded-fields.js";
 import log from "./0004-log.js";
 import { forPostgres } from "../../shared/migrations/dialects.js";
 import invites from "../../shared/migrations/invites.js";
+import push from "../../shared/migrations/push.js";
 import pruned from "../../shared/migrations/pruned.js";
 import webhooksAndAudit from "../../shared/migrations/webhooks-and-audit.js";
 
@@ -23,4 +24,5 @@ export const migrations: readonly Migration[] = [
   { tables: forPostgres(webhooksAndAudit) },
   { tables: forPostgres(attendance) },
   { tables: forPostgres(invites) },
+  { tables: forPostgres(push) },
 ];

@@ -19,6 +19,7 @@ export const ERASED_TABLES = [
   "program_speakers",
   "program_favorites",
   "program_links",
+  "push_subscriptions",
   "webhooks",
   "audit",
   "api_callers",

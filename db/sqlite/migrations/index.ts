@@ -14,6 +14,7 @@ import log from "./0010-log.js";
 import worldInEveryKey from "./0011-world-in-every-key.js";
 import { forSqlite } from "../../shared/migrations/dialects.js";
 import invites from "../../shared/migrations/invites.js";
+import push from "../../shared/migrations/push.js";
 import pruned from "../../shared/migrations/pruned.js";
 import webhooksAndAudit from "../../shared/migrations/webhooks-and-audit.js";
 
@@ -39,4 +40,5 @@ export const migrations: readonly string[] = [
   forSqlite(webhooksAndAudit),
   forSqlite(attendance),
   forSqlite(invites),
+  forSqlite(push),
 ];

@@ -80,7 +80,7 @@ export const moderation: CommandTable<
 export const users: CommandTable<
   Exclude<
     Extract<keyof Commands, `user.${string}` | `exhibition.${string}`>,
-    `user.kiosk.${string}`
+    `user.kiosk.${string}` | `user.web_push.${string}`
   >,
   UserPorts
 > = {

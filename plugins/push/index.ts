@@ -1,0 +1,56 @@
+import fp from "fastify-plugin";
+import type { PushKey } from "../../db/contract/push.js";
+import { mentionsSoon, messageNotices } from "./notices.js";
+import { freshKey } from "./keys.js";
+import { PushSender } from "./sender.js";
+
+declare module "fastify" {
+  interface FastifyInstance {
+    /** The key of this server for push services, in base64url; null if it could not be stored. */
+    readonly pushKey: string | null;
+  }
+}
+
+/** How often favorites that begin soon are looked for, in milliseconds. */
+const LOOK = 20_000;
+
+/** Sends messages to browsers whose page is closed. */
+export default fp<{ publicUrl?: string | undefined }>(
+  async (app, { publicUrl }) => {
+    const { store, events, outbound, log } = app;
+    const key = await keyOfServer();
+    app.decorate("pushKey", key?.publicKey ?? null);
+    if (!key) return;
+    const sender = new PushSender({ store, outbound, log, key, publicUrl });
+
+    async function keyOfServer(): Promise<PushKey | undefined> {
+      try {
+        return (
+          (await store.push.key()) ?? (await store.push.keep("", freshKey()))
+        );
+      } catch (error) {
+        log.warn({ err: error }, "web push is off: the database takes no key");
+        return undefined;
+      }
+    }
+
+    const unsubscribe = events.subscribe((event) => {
+      if (event.type !== "chat.event") return;
+      const { notified } = event.delivery;
+      if (notified.length === 0) return;
+      sender.do(async () =>
+        sender.send(await messageNotices(store, event.world, event.delivery)),
+      );
+    });
+    const timer = setInterval(() => {
+      sender.do(async () => sender.send(await mentionsSoon(store, Date.now())));
+    }, LOOK);
+    timer.unref();
+    app.addHook("onClose", async () => {
+      unsubscribe();
+      clearInterval(timer);
+      await sender.close();
+    });
+  },
+  { name: "push", dependencies: ["engines", "outbound"] },
+);

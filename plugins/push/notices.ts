@@ -1,0 +1,101 @@
+import type { Delivery } from "../../db/contract/chat.js";
+import type { Store, UserRecord } from "../../db/contract/store.js";
+import { grants, isWithheld } from "../../schemas/plain/permissions.js";
+import type { World } from "../../schemas/worlds.js";
+
+/** A message for the browsers of one user. */
+export interface Notice {
+  readonly world: World;
+  readonly user: string;
+  /** Of the notification, for all its receivers together. */
+  readonly name: string;
+  readonly title: string;
+  readonly body: string;
+  /** The place in the event page, such as `rooms/<id>`; empty for the event. */
+  readonly place: string;
+}
+
+/** How much of a text is sent, in characters. */
+const MAX_BODY = 200;
+const MAX_TITLE = 100;
+
+const cut = (text: string, most: number): string =>
+  [...text].slice(0, most).join("").toWellFormed();
+
+/** Whether a user may get something of a room, by the traits of their last login. */
+async function mayGet(
+  store: Store,
+  { permission_config: rules, id }: World,
+  { traits, moderation_state: state }: UserRecord,
+  key: "chat.read" | "room.view" | "program.read",
+  room: string | null,
+): Promise<boolean> {
+  if (isWithheld(state, "room.view")) return false;
+  const held = new Set(traits);
+  if (room === null) return grants(key, held, rules);
+  const found = await store.rooms.get(id, room);
+  return (
+    found !== undefined &&
+    grants(key, held, rules, found.value.permission_config)
+  );
+}
+
+/** The notices of a message that mentions users, or is for them alone. */
+export async function messageNotices(
+  store: Store,
+  worldId: string,
+  { event, notified }: Delivery,
+): Promise<Notice[]> {
+  const { channel, content, sender, id } = event;
+  const world = (await store.worlds.get(worldId))?.value;
+  const from =
+    sender === null ? undefined : await store.users.get(worldId, sender);
+  if (!world || !from || from.deleted) return [];
+  const name = from.profile?.display_name;
+  const { body } = JSON.parse(content as unknown as string) as {
+    body?: unknown;
+  };
+  const direct = (await store.chat.channel(worldId, channel))?.direct;
+  const notices: Notice[] = [];
+  for (const user of await store.users.getMany(worldId, notified)) {
+    if (user.deleted || user.id === sender) continue;
+    const key = direct ? "room.view" : "chat.read";
+    if (!(await mayGet(store, world, user, key, direct ? null : channel)))
+      continue;
+    notices.push({
+      ...{ world, user: user.id, name: `message ${id}` },
+      title: cut(typeof name === "string" ? name : world.title, MAX_TITLE),
+      body: cut(typeof body === "string" ? body : "…", MAX_BODY),
+      place: `${direct ? "messages" : "rooms"}/${channel}`,
+    });
+  }
+  return notices;
+}
+
+/** How long before its beginning a favorite is announced, in milliseconds. */
+const BEFORE = 5 * 60_000;
+
+/** The notices of favorites that begin soon. */
+export async function mentionsSoon(
+  store: Store,
+  now: number,
+): Promise<Notice[]> {
+  const notices: Notice[] = [];
+  for (const due of await store.push.due(now, now + BEFORE)) {
+    const world = (await store.worlds.get(due.world))?.value;
+    const user = await store.users.get(due.world, due.user);
+    if (!world || !user || user.deleted) continue;
+    const room = due.room;
+    if (!(await mayGet(store, world, user, "program.read", null))) continue;
+    if (room !== null && !(await mayGet(store, world, user, "room.view", room)))
+      continue;
+    notices.push({
+      ...{ world, user: user.id },
+      name: `session ${due.session} ${due.starts} ${user.id}`,
+      title: cut(due.title, MAX_TITLE),
+      body: cut(world.title, MAX_TITLE),
+      place: room === null ? "program" : `rooms/${room}`,
+    });
+  }
+  return notices;
+}
