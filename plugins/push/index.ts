@@ -1,6 +1,6 @@
 import fp from "fastify-plugin";
 import type { PushKey } from "../../db/contract/push.js";
-import { mentionsSoon, messageNotices } from "./notices.js";
+import { favoritesSoon, messageNotices } from "./notices.js";
 import { freshKey } from "./keys.js";
 import { PushSender } from "./sender.js";
 
@@ -43,7 +43,9 @@ export default fp<{ publicUrl?: string | undefined }>(
       );
     });
     const timer = setInterval(() => {
-      sender.do(async () => sender.send(await mentionsSoon(store, Date.now())));
+      sender.do(async () =>
+        sender.send(await favoritesSoon(store, Date.now())),
+      );
     }, LOOK);
     timer.unref();
     app.addHook("onClose", async () => {

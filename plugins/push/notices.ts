@@ -1,6 +1,7 @@
 import type { Delivery } from "../../db/contract/chat.js";
 import type { Store, UserRecord } from "../../db/contract/store.js";
 import { grants, isWithheld } from "../../schemas/plain/permissions.js";
+import { UUID } from "../../schemas/plain/texts.js";
 import type { World } from "../../schemas/worlds.js";
 
 /** A message for the browsers of one user. */
@@ -40,6 +41,29 @@ async function mayGet(
   );
 }
 
+/** A mention in a stored text: `@` and the id of a user. */
+const MENTION = new RegExp(`@(${UUID})`, "gi");
+
+/** A stored text with names in place of the ids of mentioned users. */
+async function withNames(
+  store: Store,
+  worldId: string,
+  stored: string,
+): Promise<string> {
+  // What comes later is cut off in any case.
+  const text = stored.slice(0, 10 * MAX_BODY);
+  const ids = [...text.matchAll(MENTION)].map(([, id]) => id!.toLowerCase());
+  if (ids.length === 0) return text;
+  const users = await store.users.getMany(worldId, [...new Set(ids)]);
+  const names = new Map(
+    users.map(({ id, profile }) => [id, profile?.display_name]),
+  );
+  return text.replace(MENTION, (_mention, id: string) => {
+    const name = names.get(id.toLowerCase());
+    return `@${typeof name === "string" ? name : "…"}`;
+  });
+}
+
 /** The notices of a message that mentions users, or is for them alone. */
 export async function messageNotices(
   store: Store,
@@ -52,10 +76,12 @@ export async function messageNotices(
     sender === null ? undefined : await store.users.get(worldId, sender);
   if (!world || !from || from.deleted) return [];
   const name = from.profile?.display_name;
-  const { body } = JSON.parse(content as unknown as string) as {
+  const { body } = JSON.parse(content) as {
     body?: unknown;
   };
   const direct = (await store.chat.channel(worldId, channel))?.direct;
+  const text =
+    typeof body === "string" ? await withNames(store, worldId, body) : "…";
   const notices: Notice[] = [];
   for (const user of await store.users.getMany(worldId, notified)) {
     if (user.deleted || user.id === sender) continue;
@@ -65,7 +91,7 @@ export async function messageNotices(
     notices.push({
       ...{ world, user: user.id, name: `message ${id}` },
       title: cut(typeof name === "string" ? name : world.title, MAX_TITLE),
-      body: cut(typeof body === "string" ? body : "…", MAX_BODY),
+      body: cut(text, MAX_BODY),
       place: `${direct ? "messages" : "rooms"}/${channel}`,
     });
   }
@@ -76,7 +102,7 @@ export async function messageNotices(
 const BEFORE = 5 * 60_000;
 
 /** The notices of favorites that begin soon. */
-export async function mentionsSoon(
+export async function favoritesSoon(
   store: Store,
   now: number,
 ): Promise<Notice[]> {

@@ -1,6 +1,7 @@
 import type { FastifyBaseLogger } from "fastify";
 import pLimit from "p-limit";
 import type { PushKey, PushSubscription } from "../../db/contract/push.js";
+import { detach } from "../../db/detach.js";
 import type { Store } from "../../db/contract/store.js";
 import type { World } from "../../schemas/worlds.js";
 import type { Outbound } from "../outbound/outbound.js";
@@ -40,7 +41,7 @@ export class PushSender {
   /** Does something soon. Under a flood it is left out, as a late message is of no use. */
   do(work: () => Promise<void>): void {
     if (this.#isClosed || this.#limit.pendingCount >= MAX_WAITING) return;
-    void this.#limit(async () => {
+    const sending = this.#limit(async () => {
       if (this.#isClosed) return;
       try {
         await work();
@@ -48,6 +49,7 @@ export class PushSender {
         this.#parts.log.debug({ err: error }, "a push message was not sent");
       }
     });
+    detach(sending);
   }
 
   /** Sends some notices to all browsers of their users. */

@@ -106,6 +106,10 @@ async function fill(store: Store) {
   await store.attendance.sample("demo", 0, [{ room, people: 2 }]);
   await store.attendance.note("demo", [{ user: ada, room, from: 1, to: 2 }]);
   await store.invites.link("demo", room, { now: 1, soon: 2, ends: 3 });
+  await store.push.keep("", { publicKey: "p", privateKey: "q" });
+  const browser = { endpoint: "https://e/1", p256dh: "p", auth: "a" };
+  await store.push.subscribe("demo", ada, browser, 1);
+  await store.push.claim("demo", "message 1", 1);
   const hook = { url: "https://a.example.org/", types: ["*"] };
   const by: Author = { kind: "api", token: "0".repeat(32), uid: "shop" };
   await store.webhooks.create(
