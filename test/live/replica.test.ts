@@ -1,41 +1,41 @@
 import t from "tap";
 import { isReport, MOST_ITEMS } from "../../live/people/replica/messages.js";
-import { Random } from "../simulation/random.js";
-import { ReplicaCluster } from "../simulation/replica-cluster.js";
-import { Timeline } from "../simulation/timeline.js";
+import type { Replica } from "../../live/people/replica/replica.js";
+import type { Topic } from "../../live/people/replica/topic.js";
+import { isCount } from "../../schemas/plain/shapes.js";
+import { Wire } from "./wire.js";
 
-// What the simulation would not miss, as it comes right in the end.
-
-/** Some processes that follow a scope, after some time. */
-function clusterOf(size: number, after = 10_000) {
-  const timeline = new Timeline();
-  const cluster = new ReplicaCluster(timeline, new Random(1), size);
-  const wait = (time: number) => timeline.runAtOnce(timeline.now + time);
-  wait(after);
-  return { cluster, processes: cluster.processes, wait };
+interface Started {
+  replica: Replica;
+  topic: Topic<number>;
 }
 
-void t.test(
-  "a process that begins to follow asks for everything",
-  async (t) => {
-    const { processes, wait } = clusterOf(2);
-    const [one, two] = processes as [
-      (typeof processes)[0],
-      (typeof processes)[0],
-    ];
-    one.follow("hall");
-    for (let i = 0; i < 3 * MOST_ITEMS; i++) one.put("hall", `k${i}`);
-    wait(10_000);
-    two.follow("hall");
-    wait(50);
-    t.equal(two.copyOf(one.name, "hall").size, 3 * MOST_ITEMS);
-    two.unfollow("hall");
-    wait(1_000);
-    t.equal(two.copyOf(one.name, "hall").size, 3 * MOST_ITEMS, "it lingers");
-    wait(11_000);
-    t.equal(two.copyOf(one.name, "hall").size, 0);
-  },
-);
+void t.test("a process that follows asks for everything", async (t) => {
+  const wire = new Wire();
+  const copied = new Set<string>();
+  const [one, two] = ["one", "two"].map((name) => {
+    const { replica } = wire.start(name);
+    const topic = replica.topic<number>({
+      name: "test",
+      delay: 20,
+      isValue: isCount,
+      put: ({ process, key }) => void copied.add(`${process} ${key}`),
+      gone: ({ process, key }) => void copied.delete(`${process} ${key}`),
+    });
+    return { replica, topic };
+  }) as [Started, Started];
+  void one.replica.follow("hall");
+  for (let i = 0; i < 3 * MOST_ITEMS; i++) one.topic.put("hall", `k${i}`, i);
+  await wire.wait(10_000);
+  void two.replica.follow("hall");
+  await wire.wait(50);
+  t.equal(copied.size, 3 * MOST_ITEMS);
+  two.replica.unfollow("hall");
+  await wire.wait(1_000);
+  t.equal(copied.size, 3 * MOST_ITEMS, "it lingers");
+  await wire.wait(11_000);
+  t.equal(copied.size, 0);
+});
 
 void t.test("reports that no process sends", async (t) => {
   const process = "x";

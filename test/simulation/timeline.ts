@@ -29,12 +29,6 @@ export class Timeline {
     this.now = end;
   }
 
-  /** Lets time pass for code that waits for no promise. */
-  runAtOnce(end: number): void {
-    while (this.#runNext(end));
-    this.now = end;
-  }
-
   #runNext(end: number): boolean {
     const [next] = this.#heap;
     if (!next || next.at > end) return false;
