@@ -1,17 +1,7 @@
 import { randomUUID } from "node:crypto";
 import t from "tap";
 import type { Client, Json } from "../live/client.js";
-import {
-  direct,
-  history,
-  keys,
-  named,
-  namesOf,
-  PUSHED,
-  say,
-  startTalk,
-  TYPED,
-} from "./talk.js";
+import { direct, history, keys, say, startTalk } from "./talk.js";
 
 void t.test("reactions", async (t) => {
   const talk = await startTalk(t);
@@ -34,46 +24,6 @@ void t.test("reactions", async (t) => {
         data.event_id === event && JSON.stringify(data.reactions) === text,
     );
   };
-
-  await t.test("8.2 chat.react answers and pushes", async (t) => {
-    const channel = await talk.room();
-    const [ann, bob] = [
-      await talk.member("ann", channel),
-      await talk.member("bob", channel),
-    ];
-    const guest = await live.guest();
-    await guest.do("chat.subscribe", { channel });
-    const event = await say(ann, channel, "x");
-    await talk.calm(channel, ann, bob, guest);
-    const answer = await react(bob, channel, event.event_id);
-    t.same(keys(answer), TYPED);
-    t.same(answer, {
-      ...event,
-      type: "chat.event.reaction",
-      reactions: { "👍": [bob.id] },
-    });
-    for (const client of [bob, ann, guest]) {
-      const push = await pushed(client, event.event_id, { "👍": [bob.id] });
-      t.same(keys(push), PUSHED);
-      const { users: _users, ...rest } = push;
-      t.same(rest, { ...event, reactions: { "👍": [bob.id] } });
-    }
-    const page = await history(guest, channel);
-    t.same(page.at(-1).event_id > 0, true);
-    const stored = page.find(({ event_id }) => event_id === event.event_id);
-    t.same(stored.reactions, { "👍": [bob.id] });
-  });
-
-  await t.test("1 the answer comes before the own push", async (t) => {
-    const channel = await talk.room();
-    const ann = await talk.member("ann", channel);
-    const { event_id } = await say(ann, channel, "x");
-    await talk.calm(channel, ann);
-    const payload = { channel, event: event_id, reaction: "🎉" };
-    ann.sendFrame("chat.react", "r", payload);
-    t.match(await ann.frame(), ["success", "r"]);
-    t.match(await ann.frame(), ["chat.event.reaction", { event_id }]);
-  });
 
   await t.test("8.2 emoji.sadpanda: anything but one emoji", async (t) => {
     const channel = await talk.room();
@@ -205,21 +155,5 @@ void t.test("reactions", async (t) => {
     }
     await pushed(guest, event, {});
     t.same((await history(guest, channel)).at(-1).reactions, {});
-  });
-
-  await t.test("8.5 reactions send no notices", async (t) => {
-    const channel = await talk.room();
-    const ann = await talk.member("ann", channel);
-    const bob = await talk.member("bob", channel);
-    const two = await talk.person("bob");
-    const { event_id: event } = await say(ann, channel, "x");
-    await talk.calm(channel, ann, bob, two);
-    await two.do("chat.mark_read", { channel, id: event });
-    await two.all();
-    await react(ann, channel, event);
-    await pushed(bob, event, { "👍": [ann.id] });
-    const frames = await talk.heard(channel, two);
-    t.same(namesOf(frames), []);
-    t.same(named(await talk.came(bob), "chat.unread_pointers"), []);
   });
 });

@@ -19,64 +19,6 @@ void t.test("reading", async (t) => {
   const read = (client: Client, channel: string, id: unknown) =>
     client.do("chat.mark_read", { channel, id });
 
-  await t.test("8.2 chat.mark_read tells mine and me", async (t) => {
-    const [channel, other] = [await talk.room(), await talk.room()];
-    const ann = await talk.member("ann", channel);
-    const one = await talk.person("reader");
-    const two = await talk.person("reader");
-    const { event_id: id } = await say(ann, channel, "x");
-    const own: string[] = [];
-    one.sendFrame("chat.mark_read", "m", { channel, id });
-    own.push((await one.answered("m"))[0]);
-    t.same(own, ["success"]);
-    t.same(await one.next("chat.notification_counts"), {});
-    t.same(await two.next("chat.read_pointers"), { [channel]: id });
-    t.same(await two.next("chat.notification_counts"), {});
-    await read(two, other, 7);
-    t.same(
-      await one.next("chat.read_pointers"),
-      { [channel]: id, [other]: 7 },
-      "all channels",
-    );
-    t.same(await one.next("chat.notification_counts"), {});
-    t.same(await two.next("chat.notification_counts"), {});
-    await read(two, other, 7);
-    t.same(await two.next("chat.notification_counts"), {}, "changed or not");
-    await one.next("chat.read_pointers");
-    await one.next("chat.notification_counts");
-    t.same(await talk.heard(channel, one), [], "once, and no own pointers");
-    t.same(await talk.came(two), []);
-    t.same(await talk.came(ann).then(namesOf), ["chat.event", "chat.event"]);
-  });
-
-  await t.test("8.2 chat.mark_read sets the pointer, also back", async (t) => {
-    const channel = await talk.room();
-    const ann = await talk.member("ann", channel);
-    const client = await talk.person("back");
-    const first = (await say(ann, channel, "1")).event_id;
-    const second = (await say(ann, channel, "2")).event_id;
-    for (const id of [second, first, second, first]) {
-      t.same(await read(client, channel, id), {});
-      const { hello } = await talk.person("back");
-      t.same(hello["chat.read_pointers"], { [channel]: id }, "at once");
-    }
-  });
-
-  await t.test("chat.mark_read asks for no membership", async (t) => {
-    const unreadable = { "chat.read": ["x"] };
-    const closed = await talk.room({ permission_config: unreadable });
-    const dm = await direct(await talk.person("ann"), await talk.person("bob"));
-    const guest = await live.guest();
-    for (const channel of [closed, dm]) {
-      t.same(await read(guest, channel, 1), {});
-    }
-    const hidden = await talk.room({
-      permission_config: { "room.view": ["x"] },
-    });
-    const payload = { channel: hidden, id: 1 };
-    t.equal(await guest.code("chat.mark_read", payload), "protocol.denied");
-  });
-
   await t.test("3.1 chat.invalid_body", async (t) => {
     const channel = await talk.room();
     const guest = await live.guest();

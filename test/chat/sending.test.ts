@@ -38,23 +38,6 @@ void t.test("sending", async (t) => {
     );
   });
 
-  await t.test("8.2 chat.send asks for membership", async (t) => {
-    const channel = await talk.room({
-      permission_config: { "chat.send": [["speaker"]] },
-    });
-    const mute = await talk.member("mute", channel);
-    const options = { traits: ["speaker"] };
-    const speaker = await talk.person("speaker", options);
-    await speaker.do("chat.subscribe", { channel });
-    const send = message(channel, text("x"));
-    t.equal(await mute.code("chat.send", send), "protocol.denied");
-    t.equal(await speaker.code("chat.send", send), "chat.denied");
-    await speaker.do("chat.join", { channel });
-    t.equal(await speaker.code("chat.send", send), "ok");
-    const other = await talk.person("speaker", options);
-    t.equal(await other.code("chat.send", send), "ok", "it is the user's");
-  });
-
   const files = [
     { url: "https://x.test/a.png", name: "a", mimeType: "image/png" },
   ];

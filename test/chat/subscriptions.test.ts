@@ -4,7 +4,6 @@ import { demo, type Json } from "../live/client.js";
 import {
   bodiesOf,
   direct,
-  idsOf,
   keys,
   MANAGED,
   message,
@@ -166,33 +165,6 @@ void t.test("subscriptions", async (t) => {
       members.map(({ id }: Json) => id).sort(),
       [ann.id, bad.id].sort(),
       "own user included",
-    );
-  });
-
-  await t.test("8.2 chat.subscribe and chat.unsubscribe", async (t) => {
-    const channel = await talk.room();
-    const ann = await talk.member("ann", channel);
-    const [guest, other] = [await live.guest(), await live.guest()];
-    await guest.do("chat.subscribe", { channel });
-    await guest.do("chat.subscribe", { channel });
-    const first = await say(ann, channel, "one");
-    t.same(
-      idsOf(named(await talk.heard(channel, guest), "chat.event")),
-      [first.event_id],
-      "once, though it subscribed twice",
-    );
-    t.same(await talk.came(other), [], "not subscribed");
-    const unsubscribed = await guest.do("chat.unsubscribe", { channel });
-    t.same(unsubscribed, {});
-    t.same(await guest.do("chat.unsubscribe", { channel }), {}, "idempotent");
-    await say(ann, channel, "two");
-    t.same(await talk.heard(channel, guest), []);
-    t.equal(await ann.code("chat.unsubscribe", { channel }), "ok");
-    const payload = message(channel, text("x"));
-    t.equal(
-      await ann.code("chat.send", payload),
-      "ok",
-      "a lasting membership does not end with the subscription",
     );
   });
 

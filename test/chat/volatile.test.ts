@@ -4,7 +4,6 @@ import {
   bodiesOf,
   history,
   message,
-  named,
   namesOf,
   say,
   startTalk,
@@ -90,30 +89,6 @@ void t.test("volatile memberships", async (t) => {
     t.equal(await sends(third, channel), "chat.denied");
   });
 
-  await t.test("8.2 chat.leave ends it at once", async (t) => {
-    const channel = await talk.room({ volatile: true });
-    const [one, two] = [await talk.person("lea"), await talk.person("lea")];
-    await one.do("chat.join", { channel });
-    await two.do("chat.join", { channel });
-    await one.all();
-    await two.all();
-    t.same(await one.do("chat.leave", { channel }), {});
-    t.same(await two.next("chat.channels"), { channels: [] });
-    t.equal(await sends(one, channel), "chat.denied");
-    t.equal(await sends(two, channel), "chat.denied");
-  });
-
-  await t.test("8.2 volatile is true or false", async (t) => {
-    const channel = await talk.room();
-    const client = await talk.person("vague");
-    for (const volatile of ["true", "", 1, 0, null, {}, []]) {
-      const payload = { channel, volatile };
-      const code = await client.code("chat.join", payload);
-      t.equal(code, "protocol.invalid_payload", JSON.stringify(volatile));
-    }
-    t.equal(await sends(client, channel), "chat.denied", "no membership");
-  });
-
   await t.test("8.2 who chooses volatile", async (t) => {
     type Row = [
       room: boolean | undefined,
@@ -191,21 +166,4 @@ void t.test("volatile memberships", async (t) => {
       t.equal(await sends(ann, channel), "ok");
     },
   );
-
-  await t.test("8.2 events of volatile members reach all", async (t) => {
-    const channel = await talk.room({ volatile: true });
-    const people: Client[] = [];
-    for (const uid of ["a", "b", "c"]) {
-      people.push(await talk.member(uid, channel));
-    }
-    const sent: number[] = [];
-    for (const client of people) {
-      sent.push((await say(client, channel, client.id)).event_id);
-    }
-    for (const client of people) {
-      const frames = await talk.heard(channel, client, people[0]);
-      const ids = named(frames, "chat.event").map((event) => event.event_id);
-      t.same(ids, sent);
-    }
-  });
 });

@@ -53,21 +53,6 @@ void t.test("the module, and what is checked first", async (t) => {
     }
   });
 
-  await t.test("9, 10 one module is not the other", async (t) => {
-    for (const kind of ["question", "poll"] as const) {
-      const room = await votes.room({ [kind]: null });
-      t.same(
-        await codes(host, room),
-        table((command) =>
-          command.kind === kind && command.needsModule
-            ? "room.unknown"
-            : command.passes,
-        ),
-        `without ${kind}`,
-      );
-    }
-  });
-
   await t.test("9, 10 inactive comes after the right", async (t) => {
     const odd = ["none", {}, { active: false }, { active: null }];
     const odder = [{ active: "true" }, { active: 1 }, { active: [] }];
@@ -147,14 +132,6 @@ void t.test("the module, and what is checked first", async (t) => {
       found,
       table(() => "room.unknown"),
       "no room named",
-    );
-  });
-
-  await t.test("7 rooms are named by their channel, too", async (t) => {
-    const channel = await votes.room();
-    t.same(
-      await codes(host, undefined, { channel }),
-      table(({ passes }) => passes),
     );
   });
 

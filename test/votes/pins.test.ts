@@ -126,18 +126,5 @@ void t.test("pins", async (t) => {
         t.same(await pinned(room), [shown]);
       },
     );
-
-    await t.test(`${kind}.pin at once leaves one`, async (t) => {
-      const room = await votes.room();
-      const ids: string[] = [];
-      for (let i = 0; i < 5; i++) ids.push(await make(room));
-      const mods = await Promise.all(
-        ids.map((_, i) => votes.person(`pinner ${i}`, ["admin"])),
-      );
-      await Promise.all(
-        mods.map((mod, i) => mod.do(`${kind}.pin`, { room, id: ids[i] })),
-      );
-      t.equal((await pinned(room)).length, 1);
-    });
   }
 });

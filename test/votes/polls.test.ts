@@ -5,7 +5,6 @@ import {
   COUNTED_POLL,
   countsOf,
   keys,
-  namesOf,
   POLL,
   pollStates,
   startVotes,
@@ -62,50 +61,6 @@ void t.test("10 polls", async (t) => {
   const readers = ["reader", "voter", "voter2", "manager", "early"];
   const managers = ["manager", "blind"];
   const isOf = (state: string, ...states: string[]) => states.includes(state);
-
-  await t.test("1 the answer comes before the own push", async (t) => {
-    const room = await votes.room();
-    const mod = await votes.entered(room, "first", ["admin"]);
-    const { id, options } = await votes.poll(room);
-    await votes.calm(mod);
-    const steps: [action: string, payload: object, push: string][] = [
-      ["poll.create", { content: "x" }, saved],
-      ["poll.vote", { id, options: [options[0].id] }, saved],
-      ["poll.update", { id, content: "y" }, saved],
-      ["poll.pin", { id }, "poll.pinned"],
-      ["poll.unpin", {}, "poll.unpinned"],
-      ["poll.delete", { id }, "poll.deleted"],
-    ];
-    for (const [action, payload, push] of steps) {
-      mod.sendFrame(action, action, { room, ...payload });
-      t.same(namesOf(await votes.frames(mod, 2)), ["success", push], action);
-    }
-  });
-
-  await t.test("10 poll.create to each audience", async (t) => {
-    const { room, people } = await crowd();
-    for (const state of pollStates) {
-      const heard = await votes.audience(
-        t,
-        people,
-        isOf(state, "open", "closed") ? readers : managers,
-        saved,
-        () => votes.poll(room, { state }),
-        state,
-      );
-      const counted = isOf(state, "open")
-        ? ["manager", "early"]
-        : isOf(state, "closed")
-          ? readers
-          : managers;
-      for (const [name, { poll }] of Object.entries(heard)) {
-        const wanted = counted.includes(name) ? COUNTED_POLL : POLL;
-        t.same(keys(poll), wanted, `${state} to ${name}`);
-        if (poll.results) t.same(countsOf(poll), [0, 0, 0]);
-        t.match(poll, { state, room_id: room });
-      }
-    }
-  });
 
   await t.test("10, F14 poll.update through all states", async (t) => {
     const { room, people } = await crowd();

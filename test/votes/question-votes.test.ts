@@ -88,35 +88,4 @@ void t.test("9 question.vote", async (t) => {
       }
     }
   });
-
-  await t.test("9 of mine, only readers get a push", async (t) => {
-    const room = await votes.room();
-    const { id } = await votes.question(room);
-    const people = {
-      me: await votes.person("me"),
-      inRoom: await votes.entered(room, "me"),
-      outside: await votes.person("me"),
-    };
-    await votes.audience(
-      t,
-      people,
-      ["me", "inRoom"],
-      "question.created_or_updated",
-      () => people.me.do("question.vote", { room, id }),
-    );
-  });
-
-  await t.test("9 the answer comes before the push to me", async (t) => {
-    const room = await votes.room();
-    const { id } = await votes.question(room);
-    const me = await votes.person("order");
-    await votes.calm(me);
-    me.sendFrame("question.vote", "v", { room, id });
-    const frames = await votes.frames(me, 2);
-    t.match(frames[0], ["success", "v", { question: { id, score: 1 } }]);
-    t.match(frames[1], [
-      "question.created_or_updated",
-      { question: { id, score: 1 } },
-    ]);
-  });
 });

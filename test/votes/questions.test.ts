@@ -1,14 +1,6 @@
 import t from "tap";
 import type { Client } from "../live/client.js";
-import {
-  byTrait,
-  keys,
-  LISTED_QUESTION,
-  namesOf,
-  QUESTION,
-  questionStates,
-  startVotes,
-} from "./kit.js";
+import { byTrait, keys, QUESTION, questionStates, startVotes } from "./kit.js";
 
 // Section 9: asking, admitting, changing and deleting questions, and who hears of it.
 
@@ -84,54 +76,6 @@ void t.test("9 questions", async (t) => {
     }
   });
 
-  await t.test("9 question.ask to moderators or readers", async (t) => {
-    for (const isFree of [false, true]) {
-      const { room, people } = await crowd({
-        active: true,
-        requires_moderation: !isFree,
-      });
-      const heard = await votes.audience(
-        t,
-        people,
-        isFree ? readers : moderators,
-        "question.created_or_updated",
-        () => people.asker!.do("question.ask", { room, content: "x" }),
-        isFree ? "visible" : "queued: not to the asker",
-      );
-      const [stored] = await host.do("question.list", { room });
-      const { voted, ...question } = stored;
-      t.equal(voted, false);
-      for (const data of Object.values(heard)) t.same(data, { question });
-    }
-  });
-
-  await t.test("1 the answer comes before the own push", async (t) => {
-    const question = { active: true, requires_moderation: false };
-    const room = await votes.room({ question });
-    const mod = await votes.entered(room, "first", ["admin"]);
-    await votes.calm(mod);
-    mod.sendFrame("question.ask", "a", { room, content: "x" });
-    const [success, push] = await votes.frames(mod, 2);
-    t.match(success, ["success", "a", { question: { content: "x" } }]);
-    const { id } = (success![2] as { question: { id: string } }).question;
-    t.match(push, ["question.created_or_updated", { question: { id } }]);
-    const steps: [action: string, payload: object, push: string][] = [
-      ["question.vote", { id }, "question.created_or_updated"],
-      [
-        "question.update",
-        { id, answered: true },
-        "question.created_or_updated",
-      ],
-      ["question.pin", { id }, "question.pinned"],
-      ["question.unpin", {}, "question.unpinned"],
-      ["question.delete", { id }, "question.deleted"],
-    ];
-    for (const [action, payload, name] of steps) {
-      mod.sendFrame(action, action, { room, ...payload });
-      t.same(namesOf(await votes.frames(mod, 2)), ["success", name], action);
-    }
-  });
-
   await t.test("9 question.update through all states", async (t) => {
     const { room, people } = await crowd();
     for (const before of questionStates) {
@@ -158,44 +102,5 @@ void t.test("9 questions", async (t) => {
         }
       }
     }
-  });
-
-  await t.test("9 question.list: who sees which", async (t) => {
-    const room = await votes.room({ rules: byTrait });
-    const traits = [read, "question.ask", "question.vote"];
-    const asker = await votes.person("list asker", traits);
-    const plain = await votes.person("list plain", traits);
-    const mod = await votes.person("list mod", [read, moderate]);
-    const byState: Record<string, string> = {};
-    const own: Record<string, string> = {};
-    for (const state of questionStates) {
-      byState[state] = (await votes.question(room, state)).id;
-      own[state] = (await votes.question(room, state, asker)).id;
-    }
-    const idsOf = async (client: Client) => {
-      const list = await client.do("question.list", { room });
-      for (const question of list) t.same(keys(question), LISTED_QUESTION);
-      return list.map(({ id }: { id: string }) => id);
-    };
-    const all = questionStates.flatMap((state) => [byState[state], own[state]]);
-    t.same(await idsOf(mod), all, "moderators all, the oldest first");
-    t.same(await idsOf(host), all);
-    const visible = [byState.visible, own.visible];
-    t.same(await idsOf(plain), visible, "others the visible ones");
-    t.same(
-      await idsOf(asker),
-      [own.mod_queue, ...visible, own.archived],
-      "and their own",
-    );
-    const again = await votes.person("list asker", traits);
-    t.same((await idsOf(again)).length, 4, "on every connection");
-    const voted = async (client: Client) => {
-      const list = await client.do("question.list", { room });
-      return list.filter((one: { voted: boolean }) => one.voted).length;
-    };
-    await plain.do("question.vote", { room, id: byState.visible });
-    t.same([await voted(plain), await voted(asker)], [1, 0], "voted");
-    const [question] = await plain.do("question.list", { room });
-    t.equal(question.score, 1);
   });
 });
