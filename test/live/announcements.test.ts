@@ -93,25 +93,6 @@ void t.test("what becomes of announcements", async (t) => {
   }
 });
 
-void t.test("when show_until passes", async (t) => {
-  const live = await startLive(t);
-  const [admin, guest] = [await live.admin(), await live.guest()];
-  const { announcement } = await admin.do("announcement.create", {
-    text: "Soon over",
-    state: "active",
-    show_until: new Date(Date.now() + 3_600_000).toISOString(),
-  });
-  t.notOk("is_visible" in (await guest.next(PUSH)));
-  // However long the server takes for the command, it ends no earlier.
-  const show_until = new Date(Date.now() + 500).toISOString();
-  const { id } = announcement;
-  await admin.do("announcement.update", { id, show_until });
-  const over = await guest.next(PUSH, (push) => push.is_visible === false);
-  t.same(over, { ...announcement, show_until, is_visible: false });
-  t.ok(Date.now() >= Date.parse(show_until));
-  t.same((await live.guest()).hello.announcements, []);
-});
-
 void t.test("what announcements refuse", async (t) => {
   const live = await startLive(t);
   const [admin, guest] = [await live.admin(), await live.guest()];

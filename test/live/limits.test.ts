@@ -136,28 +136,6 @@ void t.test("lengths of texts", async (t) => {
   }
 });
 
-void t.test("the text of a list of polls", async (t) => {
-  const live = await startLive(t, { maxText: 400_000 });
-  const room = await makeRoom(live, {
-    module_config: [{ type: "poll", config: { active: true } }],
-  });
-  const content = "x".repeat(200_000);
-  const draft = { content, options: [{ content }], state: "open" as const };
-  const { polls } = live.app.store;
-  const ids: string[] = [];
-  for (let i = 0; i < 4; i++) {
-    ids.push((await polls.create("demo", room, draft)).id);
-  }
-  const guest = await live.guest();
-  const listed = async () =>
-    ((await guest.do("poll.list", { room })) as { id: string }[]).map(
-      ({ id }) => id,
-    );
-  t.same(await listed(), ids.slice(2));
-  await polls.pin("demo", room, ids[0]!, guest.id);
-  t.same(await listed(), [ids[0], ids[3]], "with the pinned one");
-});
-
 void t.test("sizes of profiles and client states", async (t) => {
   const live = await startLive(t);
   const guest = await live.guest();
@@ -292,21 +270,6 @@ void t.test("rates are forgotten when they are whole again", async (t) => {
   t.ok(rates.size <= 100_000, "never more");
 });
 
-void t.test("a malformed message counts", async (t) => {
-  const live = await startLive(t, { commandsPerSecond: 1 });
-  holdRates(t);
-  const guest = await live.guest();
-  for (let i = 0; i < 5; i++) guest.send("{");
-  guest.sendFrame("user.list.blocked", 1, null);
-  for (let i = 0; i < 5; i++) {
-    t.same(await guest.frame(), [
-      "error",
-      { code: "protocol.invalid_message" },
-    ]);
-  }
-  t.match(await guest.frame(), ["error", 1, { code: "protocol.rate_limited" }]);
-});
-
 void t.test("messages a second are a user's", async (t) => {
   const live = await startLive(t, { messagesPerSecond: 1 });
   const rooms = [];
@@ -331,21 +294,6 @@ void t.test("messages a second are a user's", async (t) => {
     counted.push(...Object.values(reactions as Record<string, number>));
   }
   t.same(counted, [1, 1, 1, 1], "four at once, and the rest in silence");
-});
-
-void t.test("questions a second are a user's", async (t) => {
-  const live = await startLive(t, { messagesPerSecond: 1 });
-  const room = await makeRoom(live, {
-    module_config: [{ type: "question", config: { active: true } }],
-  });
-  const [one, two] = [await live.guest("g"), await live.guest("g")];
-  holdRates(t);
-  const codes: string[] = [];
-  for (const from of [one, two, one, two, one, two]) {
-    codes.push(await from.code("question.ask", { room, content: "Why?" }));
-  }
-  const limited = "protocol.rate_limited";
-  t.same(codes, ["ok", "ok", "ok", "ok", limited, limited]);
 });
 
 void t.test("searches a second are a user's", async (t) => {
@@ -471,17 +419,6 @@ void t.test("silence", async (t) => {
   t.ok(pings >= 1, `it did not answer ${pings} pings`);
   t.equal(await alive.code("user.list.blocked"), "ok");
   t.equal(await talking.code("user.list.blocked"), "ok");
-});
-
-void t.test("many small messages are no large one", async (t) => {
-  const live = await startLive(t, { maxFrame: 1024, commandsPerSecond: 1000 });
-  const guest = await live.guest();
-  const profile = { text: "x".repeat(900) };
-  const count = 400;
-  for (let i = 0; i < count; i++)
-    guest.sendFrame("user.update", i, { profile });
-  for (let i = 0; i < count; i++) await guest.frame();
-  t.equal(guest.ws.readyState, guest.ws.OPEN);
 });
 
 void t.test("the system clock is set", async (t) => {

@@ -1,7 +1,6 @@
 import { randomUUID } from "node:crypto";
 import t from "tap";
-import { until } from "../helper.js";
-import { demo, type Json, soon, startLive } from "./client.js";
+import { demo, type Json, startLive } from "./client.js";
 
 const keys = (value: object) => Object.keys(value).sort();
 const PUBLIC = ["badges", "deleted", "id", "inactive", "pretalx_id", "profile"];
@@ -55,43 +54,6 @@ void t.test("user.update", async (t) => {
     t.match(problem, { code: invalid, details: { [field]: [String] } }, name);
   }
   t.match((await live.guest("a")).hello["user.config"].profile, { b: 1 });
-});
-
-void t.test("user.admin.update", async (t) => {
-  const live = await startLive(t);
-  const admin = await live.admin();
-  const [one, two] = [await live.guest("a"), await live.guest("a")];
-  const profile = { display_name: "Renamed" };
-  const payload = {
-    id: one.id,
-    profile,
-    pretalx_id: "X",
-    client_state: { a: 1 },
-  };
-  t.same(await admin.do("user.admin.update", payload), {});
-  for (const client of [one, two]) {
-    const pushed = await client.next("user.updated");
-    t.match(pushed, { id: one.id, profile, pretalx_id: "X" });
-    t.same(keys(pushed), PUBLIC, "without client_state");
-  }
-  t.same(await admin.names(), []);
-  t.same((await live.guest("a")).hello["user.config"].client_state, {});
-  await admin.do("user.admin.update", { id: one.id, pretalx_id: null });
-  t.equal((await two.next("user.updated")).pretalx_id, null);
-  const table: [payload: unknown, code: string][] = [
-    [{ id: randomUUID(), profile }, "user.not_found"],
-    [{ id: "x", profile }, "user.not_found"],
-    [{ id: 5 }, "user.not_found"],
-    [{ profile }, invalid],
-    [{ id: one.id, profile: [] }, invalid],
-    [{ id: one.id, pretalx_id: 5 }, invalid],
-    [null, invalid],
-  ];
-  for (const [payload, code] of table) {
-    const name = JSON.stringify(payload);
-    t.equal(await admin.code("user.admin.update", payload), code, name);
-  }
-  t.equal(await one.code("user.admin.update", payload), "auth.denied");
 });
 
 void t.test("user.fetch", async (t) => {
@@ -307,31 +269,6 @@ void t.test("settings of the list that make no sense", async (t) => {
   }
 });
 
-void t.test("user.online_status", async (t) => {
-  const live = await startLive(t);
-  const [a, b, gone] = [
-    await live.guest(),
-    await live.guest(),
-    await live.guest(),
-  ];
-  const unknown = randomUUID();
-  const ids = [a.id, b.id, gone.id, unknown, "x", null];
-  t.same(await a.do("user.online_status", { ids }), {
-    [a.id]: true,
-    [b.id]: true,
-    [gone.id]: true,
-    [unknown]: false,
-  });
-  gone.close();
-  await soon(gone.closed);
-  const { presence } = live.app.live;
-  await soon(until(() => !presence.isOnline("demo", gone.id)));
-  t.match(await a.do("user.online_status", { ids }), { [gone.id]: false });
-  for (const payload of [{}, { ids: a.id }, null]) {
-    t.equal(await a.code("user.online_status", payload), invalid);
-  }
-});
-
 void t.test("users that commands do not find", async (t) => {
   const live = await startLive(t);
   const [admin, gone] = [await live.admin(), await live.guest()];
@@ -352,14 +289,5 @@ void t.test("users that commands do not find", async (t) => {
     for (const payload of [{}, null, [], "x", 5]) {
       t.equal(await admin.code(action, payload), invalid, action);
     }
-  }
-});
-
-void t.test("exhibition.get.staffed_by_user", async (t) => {
-  const live = await startLive(t);
-  const guest = await live.guest();
-  for (const payload of [null, {}, { user_id: guest.id }, [], 5]) {
-    const action = "exhibition.get.staffed_by_user";
-    t.same(await guest.do(action, payload), { exhibitors: [] });
   }
 });

@@ -1,5 +1,5 @@
 import t from "tap";
-import { demo, type Json, makeRoom, startLive } from "./client.js";
+import { demo, type Json, startLive } from "./client.js";
 import { keyOf } from "../helper.js";
 
 const keys = (value: object) => Object.keys(value).sort();
@@ -217,89 +217,6 @@ void t.test("world.config.patch refuses", async (t) => {
   t.same(await guest.all(), [], "and there is no push");
 });
 
-void t.test("world.updated", async (t) => {
-  const live = await startLive(t);
-  const room = await makeRoom(live, {
-    name: "A",
-    permission_config: { "room.update": ["crew"] },
-  });
-  const [admin, guest, crew] = [
-    await live.admin(),
-    await live.guest(),
-    await live.person({ uid: "c", traits: ["crew"] }),
-  ];
-  await admin.do("world.config.patch", { title: "B" });
-  const seen: Json[] = [];
-  for (const client of [admin, guest, crew]) {
-    const pushed = await client.next("world.updated");
-    t.same(keys(pushed), ["permissions", "rooms", "world"]);
-    t.same(keys(pushed.world), SENT);
-    t.equal(pushed.world.title, "B");
-    t.equal(pushed.rooms[0].id, room);
-    t.equal(pushed.rooms[0].users, "none");
-    seen.push([
-      pushed.permissions.includes("world:update"),
-      pushed.rooms[0].permissions.includes("room:update"),
-    ]);
-  }
-  t.same(seen, [
-    [true, false],
-    [false, false],
-    [false, true],
-  ]);
-  const { hello } = await live.guest();
-  for (let i = 0; i < 20; i++) {
-    await admin.do("world.config.patch", { title: `T${i}` });
-  }
-  const last = await guest.next(
-    "world.updated",
-    ({ world }) => world.title === "T19",
-  );
-  t.same(
-    { ...last, world: { ...last.world, title: "B" } },
-    hello["world.config"],
-  );
-
-  type Row = [
-    name: string,
-    act: () => Promise<unknown>,
-    is: (now: Json) => boolean,
-  ];
-  let made = "";
-  const table: Row[] = [
-    [
-      "PATCH of the world",
-      () => live.rest("PATCH", "demo/", { title: "REST" }),
-      ({ world }) => world.title === "REST",
-    ],
-    [
-      "POST of a room",
-      async () => {
-        made = (await live.rest("POST", "demo/rooms/", { name: "New" })).body
-          .id;
-      },
-      ({ rooms }) => rooms.length === 2,
-    ],
-    [
-      "PATCH of a room",
-      () => live.rest("PATCH", `demo/rooms/${made}/`, { name: "Newer" }),
-      ({ rooms }) => rooms.some(({ name }: Json) => name === "Newer"),
-    ],
-    [
-      "DELETE of a room",
-      () => live.rest("DELETE", `demo/rooms/${made}/`),
-      ({ rooms }) => rooms.length === 1,
-    ],
-  ];
-  for (const [name, act, is] of table) {
-    await act();
-    for (const client of [admin, guest]) {
-      t.ok(is(await client.next("world.updated", is)), name);
-    }
-  }
-  t.same(await guest.next("room.delete"), { id: made });
-});
-
 void t.test("world.updated is coalesced", async (t) => {
   const live = await startLive(t);
   const [admin, guest] = [await live.admin(), await live.guest()];
@@ -312,26 +229,6 @@ void t.test("world.updated is coalesced", async (t) => {
   const took = Date.now() - started;
   const most = Math.ceil(took / 250) + 1;
   t.ok(others.length < most, `${others.length} in ${took} ms`);
-});
-
-void t.test("world.schedule.updated", async (t) => {
-  const live = await startLive(t);
-  const [admin, guest] = [await live.admin(), await live.guest()];
-  const pretalx = { domain: "https://p.test", event: "e" };
-  const patch = (changes: object) => admin.do("world.config.patch", changes);
-  await patch({ pretalx });
-  const expected = { ...pretalx, connected: false };
-  t.same(await guest.next("world.schedule.updated"), expected);
-  await guest.next("world.updated");
-  await patch({ title: "x", pretalx: expected });
-  await guest.next("world.updated");
-  t.same(await guest.all(), [], "an equal schedule is none");
-  const { body } = await live.rest("GET", "demo/");
-  const config = { ...body.config, pretalx: { url: "https://q.test" } };
-  await live.rest("PATCH", "demo/", { config });
-  t.same(await guest.next("world.schedule.updated"), {
-    url: "https://q.test",
-  });
 });
 
 void t.test("settings that make no sense do no harm", async (t) => {

@@ -1,66 +1,8 @@
 import t from "tap";
 import { type Client, holdRates, type Json } from "../live/client.js";
-import { invalid, startVotes } from "./kit.js";
+import { startVotes } from "./kit.js";
 
 // Section C, F22: how long texts are, and how often a user may ask.
-
-void t.test("C text of questions and polls", async (t) => {
-  const votes = await startVotes(t, { maxText: 100 });
-  const host = await votes.host();
-  const room = await votes.room();
-  const { id: question } = await votes.question(room);
-  const poll = await votes.poll(room);
-  const [a] = poll.options;
-  const table: [
-    action: string,
-    Json,
-    field: RegExp,
-    of: (text: string) => Json,
-  ][] = [
-    ["question.ask", {}, /^content$/, (content) => ({ content })],
-    [
-      "question.update",
-      { id: question },
-      /^content$/,
-      (content) => ({ content }),
-    ],
-    ["poll.create", {}, /^content$/, (content) => ({ content })],
-    ["poll.update", { id: poll.id }, /^content$/, (content) => ({ content })],
-    [
-      "poll.create",
-      { content: "x" },
-      /^options/,
-      (content) => ({ options: [{ content: "x" }, { content }] }),
-    ],
-    [
-      "poll.update",
-      { id: poll.id },
-      /^options/,
-      (content) => ({ options: [a, { content }] }),
-    ],
-    [
-      "poll.update",
-      { id: poll.id },
-      /^options/,
-      (content) => ({ options: [{ id: a.id, content }] }),
-    ],
-  ];
-  for (const [action, base, field, of] of table) {
-    for (const letter of ["x", "😀"]) {
-      const most = { room, ...base, ...of(letter.repeat(100)) };
-      const name = `${action} ${field.source} ${letter}`;
-      // In a poll, its text and the texts of its options are texts of their own.
-      t.equal(await host.code(action, most), "ok", name);
-      const more = { room, ...base, ...of(letter.repeat(101)) };
-      const [, , answer] = await host.call(action, more);
-      t.match(answer, { code: invalid }, name);
-      const { details = {} } = answer as { details?: object };
-      t.match(Object.keys(details)[0], field, name);
-    }
-  }
-  const now = await votes.questionNow(room, question);
-  t.equal(now.content, "😀".repeat(100), "it is stored as it came");
-});
 
 void t.test("C question.ask a second", async (t) => {
   const votes = await startVotes(t, { messagesPerSecond: 5 });
