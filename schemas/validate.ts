@@ -224,15 +224,25 @@ function messageOf({ type, schema: s, value }: ValueError): string | undefined {
   }
 }
 
+/** Checks data against a schema. @returns what is wrong, if anything is. */
+type Validator = (data: unknown) => InvalidData | undefined;
+
+/** Routes share schemas, and so do the applications of one process. */
+const compiled = new WeakMap<TSchema, Validator>();
+
 /**
  * Compiles a schema into a check with messages for people.
  * @param schema the schema. Nothing is coerced and nothing is dropped.
  * @returns a function that returns undefined for valid data, and otherwise an error
  *   with all faults at once, for at most 20 fields.
  */
-export function compileValidator(
-  schema: TSchema,
-): (data: unknown) => InvalidData | undefined {
+export function compileValidator(schema: TSchema): Validator {
+  let validator = compiled.get(schema);
+  if (!validator) compiled.set(schema, (validator = compile(schema)));
+  return validator;
+}
+
+function compile(schema: TSchema): Validator {
   const check = TypeCompiler.Compile(schema, [...components]);
   return (data) => {
     const faults = new FaultList();
