@@ -44,7 +44,10 @@ function audited(entry: Entry): Audited | undefined {
     return { type: entry.act, subject: entry.subject };
   const found = published(entry);
   if (!found || COMMON.has(found.type)) return undefined;
-  const { fields: _, state: __, ...subject } = found.data;
+  const subject: Record<string, unknown> = {};
+  for (const name in found.data) {
+    if (name !== "fields" && name !== "state") subject[name] = found.data[name];
+  }
   if (found.type !== "user.updated") return { type: found.type, subject };
   // People change their own profiles.
   const isOwn = entry.by.user === subject.user_id;
@@ -83,7 +86,10 @@ export const auditRow = (
   changes: readonly FieldChange[] = [],
   request?: string,
 ): AuditRow => ({
-  ...{ world_id: world, at, kind: by.kind, type },
+  world_id: world,
+  at,
+  kind: by.kind,
+  type,
   user_id: by.user ?? null,
   token: by.token ?? null,
   subject: JSON.stringify(subject),
@@ -124,6 +130,9 @@ function differing(before: unknown, after: unknown): [unknown, unknown] {
 
 function kept(field: string, value: unknown): unknown {
   if (value === null || value === undefined) return null;
+  if (typeof value === "number" || typeof value === "boolean") {
+    return SECRET.test(field) ? MASK : value;
+  }
   // Rules have names such as `world.secrets`, and no secrets.
   const safe =
     field === "permission_config" ? value : masked(value, SECRET.test(field));

@@ -120,14 +120,14 @@ export class Draft {
     const seq = this.next(world);
     const tag = this.newTag();
     const at = this.#stamps.date();
-    if (given.changes) {
-      const { changes, ...change } = given;
-      const fields = changes.map(({ field }) => field);
-      this.#take({ world, seq, tag, at, by, fields, ...change }, changes);
-      return;
+    // Copied by name: in Node.js 20, a spread or a rest of an object takes microseconds.
+    const entry: Record<string, unknown> = { world, seq, tag, at, by };
+    const { changes } = given;
+    if (changes) entry.fields = changes.map(({ field }) => field);
+    for (const name in given) {
+      if (name !== "changes") entry[name] = given[name as keyof Given];
     }
-    // The spread comes last: in Node.js 20, it takes 4 µs otherwise.
-    this.#take({ world, seq, tag, at, by, ...given });
+    this.#take(entry as unknown as Entry, changes);
   }
 
   /** Appends the entry of a chat event, which has the number that is next. */

@@ -212,15 +212,14 @@ export interface EntryRow {
 export function entryRow(
   entry: Exclude<Entry, { type: "chat.event" }>,
 ): EntryRow {
-  const { world, seq, tag, at, by, type, ...rest } = entry;
-  const {
-    hidden,
-    votes: _,
-    ...detail
-  } = rest as {
+  const { world, seq, tag, at, by, type, hidden } = entry as typeof entry & {
     hidden?: unknown;
-    votes?: unknown;
   };
+  // Copied by name: in Node.js 20, the rest of an object takes microseconds.
+  const detail: Record<string, unknown> = {};
+  for (const name in entry) {
+    if (!COLUMNS.has(name)) detail[name] = entry[name as keyof typeof entry];
+  }
   return {
     world_id: world,
     seq,
@@ -232,6 +231,12 @@ export function entryRow(
     data: hidden === undefined ? null : JSON.stringify(hidden),
   };
 }
+
+/** The fields of an entry that are not in its detail. Those who voted are not stored. */
+const COLUMNS: ReadonlySet<string> = new Set([
+  ...["world", "seq", "tag", "at", "by", "type"],
+  ...["hidden", "votes"],
+]);
 
 const storedAuthor = ({ kind, user, token }: Author): string =>
   user === undefined && token === undefined

@@ -28,7 +28,7 @@ const updated = (
 ): Published | undefined =>
   fields.length === 0 && !isOld
     ? undefined
-    : { type, data: { ...data, fields } };
+    : { type, data: Object.assign(data, { fields }) };
 
 const isOld = ({ fields }: Entry): boolean => fields === undefined;
 

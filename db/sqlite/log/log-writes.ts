@@ -1,6 +1,6 @@
 import { type Author, userBy } from "../../contract/author.js";
 import type { Delivery } from "../../contract/chat.js";
-import { type AuditRow, auditRow } from "../../log/audited.js";
+import { auditRow } from "../../log/audited.js";
 import { moderatedMessage } from "../../log/changes.js";
 import { type Caller, Draft, type Given } from "../../log/draft.js";
 import {
@@ -12,6 +12,7 @@ import {
 import type { Hint, Position } from "../../log/log.js";
 import type { DomainLog } from "../../shared/domain.js";
 import type { Connection } from "../engine/connection.js";
+import { insertion } from "../engine/insertion.js";
 import { blankOf } from "../erasure/scrub.js";
 
 /** How {@link WriteLog} is made. */
@@ -34,6 +35,7 @@ export class WriteLog implements DomainLog {
   readonly #saveHead;
   readonly #blank;
   readonly #insertAudit;
+  readonly #hasWorld: (world: string) => boolean;
   readonly #insertCaller;
   #draft: Draft;
   /** The author that the present write names. */
@@ -48,20 +50,19 @@ export class WriteLog implements DomainLog {
     );
     this.#headOf = (world) => selectHead.get(world) ?? { seq: 0, tag: 0 };
     this.#draft = this.#newDraft();
-    // By position: by name, it would take twice the time.
-    this.#insert = db.prepare<unknown[]>(
-      `INSERT INTO log (world_id, seq, tag, at, type, author, detail, data)
-       VALUES (?, ?, ?, ?, ?, ?, ?, ?)`,
-    );
+    this.#insert = insertion(db, "log", [
+      ...["world_id", "seq", "tag", "at", "type", "author", "detail", "data"],
+    ]);
     this.#saveHead = db.prepare<Position & { world: string }>(
       `INSERT INTO log_heads (world_id, seq, tag) VALUES (@world, @seq, @tag)
        ON CONFLICT DO UPDATE SET seq = excluded.seq, tag = excluded.tag`,
     );
-    this.#insertAudit = db.prepare<AuditRow>(
-      `INSERT INTO audit (world_id, at, kind, user_id, token, type, subject, changes, request_id)
-       SELECT id, @at, @kind, @user_id, @token, @type, @subject, @changes, @request_id
-       FROM worlds WHERE id = @world_id`,
-    );
+    this.#insertAudit = insertion(db, "audit", [
+      ...["world_id", "at", "kind", "user_id", "token"],
+      ...["type", "subject", "changes", "request_id"],
+    ]);
+    const hasWorld = db.prepare<[string]>("SELECT 1 FROM worlds WHERE id = ?");
+    this.#hasWorld = (world) => hasWorld.get(world) !== undefined;
     this.#insertCaller = db.prepare<Caller>(
       `INSERT INTO api_callers (world_id, token, token_id, at)
        SELECT id, @token, @token_id, @at FROM worlds WHERE id = @world_id
@@ -176,15 +177,34 @@ export class WriteLog implements DomainLog {
     for (const world of this.#erased) {
       if (this.#blank.run(world).changes > 0) this.#options.erases();
     }
-    for (const row of this.#draft.rows()) {
-      const { world_id, seq, tag, at, type, author, detail } = row;
-      const data = this.#erased.has(world_id) ? null : row.data;
-      this.#insert.run(world_id, seq, tag, at, type, author, detail, data);
-    }
-    for (const row of this.#draft.audit()) this.#insertAudit.run(row);
+    this.#insert(
+      this.#draft.rows().map((row) => {
+        const { world_id, seq, tag, at, type, author, detail } = row;
+        const data = this.#erased.has(world_id) ? null : row.data;
+        return [world_id, seq, tag, at, type, author, detail, data];
+      }),
+    );
+    this.#insertAudit(this.#audit());
     for (const row of this.#draft.callers()) this.#insertCaller.run(row);
     for (const head of this.#draft.heads()) this.#saveHead.run(head);
     return hints;
+  }
+
+  /** The rows of the audit, without those of worlds that the transaction deleted. */
+  #audit(): unknown[][] {
+    const audit = this.#draft.audit();
+    const worlds = new Set(audit.map((row) => row.world_id));
+    for (const world of worlds) {
+      if (!this.#hasWorld(world)) worlds.delete(world);
+    }
+    return audit
+      .filter((row) => worlds.has(row.world_id))
+      .map((row) => {
+        const { world_id, at, kind, user_id, token, type } = row;
+        const { subject, changes, request_id } = row;
+        const what = [type, subject, changes, request_id];
+        return [world_id, at, kind, user_id, token].concat(what);
+      });
   }
 }
 
