@@ -123,7 +123,7 @@ export default tseslint.config(
   {
     // These look into JSON that was held against the documents of the API.
     files: [
-      "test/{live,chat,votes,engines,harness,feed,program}/**",
+      "test/{live,chat,votes,engines,harness,feed,integrate,program}/**",
       "conformance/**",
     ],
     rules: Object.fromEntries(

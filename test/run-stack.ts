@@ -14,10 +14,11 @@ import { startValkey } from "./servers/valkey.js";
 
 /**
  * What runs by default, beside the contract that test:engines holds the engines to: all
- * rows of the protocol on two nodes, rights, files, programs, some commands, and worker processes.
+ * rows of the protocol on two nodes, rights, files, programs, what integrators use, some
+ * commands, and worker processes.
  */
 const FEW = [
-  ...["access", "program"],
+  ...["access", "integrate", "program"],
   ...["files", "media", "uploads"].map((name) => `routes/${name}`),
   ...["commands", "files", "users", "worlds"].map((name) => `cli/${name}`),
   ...["chat-workers", "conformance"].map((name) => `system/${name}`),
@@ -26,7 +27,7 @@ const FEW = [
 /** Everything that asks a server for something, and the commands: by night, with `ALL=1`. */
 const ALL = [
   ...["access", "cli", "client", "harness", "live", "plugins"],
-  ...["program", "routes", "server", "chat/all", "votes/all"],
+  ...["integrate", "program", "routes", "server", "chat/all", "votes/all"],
   ...["chat-client", "chat-workers", "cluster", "conformance"].map(
     (name) => `system/${name}`,
   ),

@@ -12,6 +12,7 @@ import {
   type ServerProcess,
   startFoyer,
   tokenOf,
+  until,
   worldOf,
 } from "../helper.js";
 import {
@@ -19,6 +20,7 @@ import {
   type LiveContract,
   strictContract,
 } from "../live/contract.js";
+import { startBalancer } from "../nodes/balancer.js";
 import { shared } from "../shared.js";
 import { shortFolder } from "../system/person.js";
 
@@ -79,7 +81,9 @@ const traitsOf = (trait: Trait) =>
   trait === "admin" ? ["admin", "editor"] : [trait];
 
 export class Site {
-  #servers: readonly ServerProcess[] = [];
+  #servers: ServerProcess[] = [];
+  /** The processes that were killed. */
+  readonly #killed = new Set<number>();
   #logins = 0;
   #rest!: Contract;
   #live!: LiveContract;
@@ -106,13 +110,55 @@ export class Site {
   }
 
   async #start(): Promise<void> {
-    const env = {
-      ...(shared ? {} : { WORKERS: "2" }),
-      LIVE_COMMANDS_PER_SECOND: "10000",
-      ...this.env,
-    };
-    const start = () => startFoyer(this.t, this.dataDir, [], env);
+    const start = () => this.#serve();
     this.#servers = await Promise.all(shared ? [start(), start()] : [start()]);
+  }
+
+  #serve(more: Record<string, string> = {}): Promise<ServerProcess> {
+    return startFoyer(this.t, this.dataDir, [], {
+      ...(shared ? {} : { WORKERS: "2" }),
+      // Workers say their names in it.
+      ...{ LOG_LEVEL: "info", LIVE_COMMANDS_PER_SECOND: "10000" },
+      ...this.env,
+      ...more,
+    });
+  }
+
+  /** An address that outlives single processes, of which it takes each in turn. */
+  async door(): Promise<string> {
+    if (!shared) return this.address;
+    const ports = this.#servers.map(({ port }) => port);
+    return `http://127.0.0.1:${await startBalancer(this.t, ports)}`;
+  }
+
+  /** The addresses of all servers. */
+  get addresses(): string[] {
+    return this.#servers.map(({ address }) => address);
+  }
+
+  /** Kills one of the two processes, and waits until there is another one in its place. */
+  async killOne(index: 0 | 1): Promise<void> {
+    if (shared) {
+      const server = this.#servers[index]!;
+      server.signal("SIGKILL");
+      await server.finished;
+      this.#servers[index] = await this.#serve({ PORT: String(server.port) });
+      return;
+    }
+    await until(() => this.#workers().length === 2);
+    // The first one is the oldest.
+    const pid = this.#workers()[index]!;
+    this.#killed.add(pid);
+    process.kill(pid, "SIGKILL");
+    await until(() => this.#workers().length === 2);
+  }
+
+  /** The workers that serve. */
+  #workers(): number[] {
+    const { stdout } = this.#servers[0]!.said;
+    const listening = stdout.matchAll(/"pid":(\d+).*"Server listening/g);
+    const pids = [...listening].map(([, pid]) => Number(pid));
+    return pids.filter((pid) => !this.#killed.has(pid));
   }
 
   /** Ends all processes, and starts them again. */
