@@ -472,7 +472,7 @@ void t.test("what is there looks like what is not", async (t) => {
   const media = await upload(attendee);
   const elsewhere = await upload(callers[3]![1]!, "other.example.org");
   const paths = new Set([...routes].map((route) => route.split(" ")[1]!));
-  const strangers = callers.slice(0, 5).map(([, as]) => as);
+  const all = callers.slice(0, 5).map(([, as]) => as);
   const refused = callers.at(-1)![1];
   let compared = 0;
   const same = async (
@@ -498,6 +498,8 @@ void t.test("what is there looks like what is not", async (t) => {
       for (const headers of variations) {
         const name = `${method} ${path} ${JSON.stringify(headers)}`;
         const there = urlOf(`${method} ${path}`, id, media);
+        // Each caller, and each variation, but not each with each.
+        const strangers = headers === variations[0] ? all : all.slice(-1);
         if (path.includes(":world_id")) {
           const none = there.replace("/demo/", `/${ABSENT_WORLD}/`);
           for (const as of strangers) {

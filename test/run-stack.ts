@@ -28,9 +28,7 @@ const FEW = [
 const ALL = [
   ...["access", "cli", "client", "harness", "live", "plugins"],
   ...["integrate", "program", "routes", "server", "chat/all", "votes/all"],
-  ...["chat-client", "chat-workers", "cluster", "conformance"].map(
-    (name) => `system/${name}`,
-  ),
+  ...["chat-workers", "cluster", "conformance"].map((name) => `system/${name}`),
   "system/live-workers",
 ];
 

@@ -6,7 +6,6 @@ import { HALL } from "./fake-server.js";
 
 // How pushes and answers change a list of questions.
 
-const MODERATOR = "room:question.moderate";
 const first = question(1);
 const second = question(2, { score: 3, voted: true });
 const queued = question(3, { state: "mod_queue" });
@@ -20,120 +19,6 @@ const named = (name: string, { id }: { id: string }): [string, object] => [
   `question.${name}`,
   { room: HALL, id },
 ];
-
-void t.test("pushes", async (t) => {
-  const cases: [
-    name: string,
-    permissions: string[],
-    before: ListedQuestion[],
-    push: [string, object],
-    after: ListedQuestion[],
-  ][] = [
-    ["a new one", [], [first], saved(question(5)), [first, question(5)]],
-    [
-      "an older one that was admitted",
-      [],
-      [first, pinned],
-      saved(question(2)),
-      [first, question(2), pinned],
-    ],
-    [
-      "a vote keeps the own vote",
-      [],
-      [first, second],
-      saved({ ...second, score: 4 }),
-      [first, { ...second, score: 4 }],
-    ],
-    [
-      "an answer",
-      [],
-      [first, second],
-      saved({ ...first, answered: true }),
-      [{ ...first, answered: true }, second],
-    ],
-    ["a deleted one", [], [first, second], named("deleted", first), [second]],
-    [
-      "a pin ends others",
-      [],
-      [first, pinned],
-      named("pinned", first),
-      [{ ...first, is_pinned: true }, { ...pinned, is_pinned: false }],
-    ],
-    [
-      "a pin by a change",
-      [],
-      [first, pinned],
-      saved({ ...first, is_pinned: true }),
-      [{ ...first, is_pinned: true }, { ...pinned, is_pinned: false }],
-    ],
-    [
-      "no pin any more",
-      [],
-      [first, pinned],
-      ["question.unpinned", { room: HALL }],
-      [first, { ...pinned, is_pinned: false }],
-    ],
-    [
-      "an archived one goes",
-      [],
-      [first, second],
-      saved({ ...first, state: "archived" }),
-      [second],
-    ],
-    [
-      "one that is queued again goes",
-      [],
-      [first, second],
-      saved({ ...first, state: "mod_queue" }),
-      [second],
-    ],
-    [
-      "for moderators, an archived one stays",
-      [MODERATOR],
-      [first, second],
-      saved({ ...first, state: "archived" }),
-      [{ ...first, state: "archived" }, second],
-    ],
-    [
-      "for moderators, the queue grows",
-      [MODERATOR],
-      [first],
-      saved(queued),
-      [first, queued],
-    ],
-    [
-      "an own queued one is admitted",
-      [],
-      [first, queued],
-      saved({ ...queued, state: "visible" }),
-      [first, { ...queued, state: "visible" }],
-    ],
-    [
-      "an own one that was queued is archived",
-      [],
-      [first, queued],
-      saved({ ...queued, state: "archived" }),
-      [first, { ...queued, state: "archived" }],
-    ],
-  ]; // prettier-ignore
-  for (const [name, permissions, before, push, after] of cases) {
-    const { room, live } = await startRoom(t, permissions);
-    room.questions = before;
-    const lists = live.questions(HALL)[Symbol.asyncIterator]();
-    t.same(await nextOf(lists), before, name);
-    room.push(...push);
-    t.same(await nextOf(lists), after, name);
-    t.same(live.questions(HALL).current, after, name);
-    // What changes nothing is not told.
-    room.push(...push);
-    room.push("question.of_tomorrow", { room: HALL });
-    room.push("question.deleted", { room: "another", id: first.id });
-    room.push("question.deleted", { room: HALL, id: "unknown" });
-    room.push(...saved(question(59)));
-    t.same(await nextOf(lists), [...after, question(59)], name);
-    live.close();
-  }
-});
 
 void t.test("what the server does not tell is asked for", async (t) => {
   hurry(t);

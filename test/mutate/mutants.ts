@@ -49,8 +49,8 @@ const rights = inArea("rights", [
   ],
   [
     "live/rules/world-state.ts",
-    `const key = [state, ...held].join("\\n");`,
-    `const key = held.join("\\n");`,
+    `const key = [state, place, ...held].join("\\n");`,
+    `const key = [place, ...held].join("\\n");`,
     "silenced people share the view of others",
   ],
   [
@@ -79,7 +79,7 @@ const rights = inArea("rights", [
   ],
   [
     "plugins/auth/identity.ts",
-    `if (identified.world.value.id !== worldId) throw foreign;`,
+    `if (!anywhere && identified.world.value.id !== worldId) throw foreign;`,
     ``,
     "a token of one world opens another",
   ],
@@ -214,7 +214,7 @@ const log = inArea("log", [
   ],
   [
     "db/log/follower.ts",
-    `if (entry.seq <= own.seq) continue;`,
+    `if (entry.seq <= own.seq) return true;`,
     ``,
     "entries that hints brought during a read are applied twice",
   ],
@@ -354,7 +354,7 @@ const uploads = inArea("uploads", [
     "files need not be of the type that their name says",
   ],
   [
-    "routes/uploads.ts",
+    "plugins/auth/uploader.ts",
     `await request.admission!(request);`,
     ``,
     "a right that was lost during an upload counts",

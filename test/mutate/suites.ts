@@ -36,7 +36,7 @@ export const suites: readonly Suite[] = [
   { name: "votes", files: ["votes"], areas: ["votes"] },
   {
     name: "client",
-    files: ["client", "system/chat-client.test.js"],
+    files: ["client"],
     areas: ["client"],
   },
   {

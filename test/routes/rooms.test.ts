@@ -1,7 +1,7 @@
 import { randomUUID } from "node:crypto";
 import t from "tap";
 import type { Room } from "../../schemas/rooms.js";
-import { admin, serve, worldOf } from "../helper.js";
+import { admin, serve } from "../helper.js";
 import { shown } from "../listed.js";
 
 const as = admin("demo");
@@ -422,36 +422,6 @@ void t.test("every path works without its trailing slash", async (t) => {
   }
 });
 
-void t.test(
-  "a room without a domain has the domain of its world",
-  async (t) => {
-    const { call, store } = await serve(t, [
-      worldOf("demo"),
-      worldOf("other", { domain: "other.org" }),
-    ]);
-    const plain = await store.rooms.create("demo", { name: "plain" });
-    const own = await store.rooms.create("demo", {
-      name: "own",
-      domain: "other.org",
-    });
-    const url = `${rooms}${plain.value.id}/`;
-    t.match((await call({ url, as })).body, { domain: "demo.example.org" });
-    const before = await call({ url, as });
-    await call({
-      method: "PATCH",
-      url: "/api/v1/worlds/demo/",
-      as,
-      body: { domain: "moved.org" },
-    });
-    const after = await call({ url, as });
-    t.match(after.body, { domain: "moved.org" });
-    t.not(after.headers.etag, before.headers.etag, "it reads differently");
-    t.match((await call({ url: `${rooms}${own.value.id}/`, as })).body, {
-      domain: "other.org",
-    });
-  },
-);
-
 void t.test("null removes a room's own domain", async (t) => {
   const { call, store } = await serve(t);
   const send = (method: string, url: string, body: object, ifMatch?: string) =>
@@ -486,14 +456,4 @@ void t.test("null removes a room's own domain", async (t) => {
   t.match(back.body, { domain: "own.org" });
   const plain = await send("POST", rooms, { name: "plain", domain: null });
   t.match(plain, { status: 201, body: { domain: "moved.org" } });
-});
-
-void t.test("a room of one world is not in another", async (t) => {
-  const { call, store } = await serve(t, [worldOf("demo"), worldOf("other")]);
-  const { value: room } = await store.rooms.create("other", { name: "there" });
-  const missing = await call({ url: `${rooms}${randomUUID()}/`, as });
-  const foreign = await call({ url: `${rooms}${room.id}/`, as });
-  t.equal(foreign.status, 403);
-  t.equal(foreign.text, missing.text);
-  t.match((await call({ url: rooms, as })).body, { count: 0, results: [] });
 });
