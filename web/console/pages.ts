@@ -24,6 +24,10 @@ export interface ConsolePage {
 export const hasKeys = (state: LiveState) =>
   may(state, "world:api") && may(state, "world:secrets");
 
+/** Whether a user may read what happened: results and the history. */
+const hasFeed = (state: LiveState) =>
+  may(state, "world:api") && may(state, "world:feed");
+
 /** Whether a user has a right on the world, or on any room. */
 const anywhere = (state: LiveState, ...rights: string[]) =>
   [state, ...state.rooms].some((it) => rights.some((right) => may(it, right)));
@@ -90,12 +94,28 @@ export const pages: readonly ConsolePage[] = [
     load: () => import("./announcements/Announcements.svelte"),
   },
   {
+    word: "results",
+    label: "console.results",
+    icon: "poll",
+    group: "Afterwards",
+    isFor: hasFeed,
+    load: () => import("./results/Results.svelte"),
+  },
+  {
     word: "activity",
     label: "console.activity",
     icon: "activity",
     group: "Afterwards",
     isFor: (state) => may(state, "world:update") && may(state, "world:api"),
     load: () => import("./activity/Activity.svelte"),
+  },
+  {
+    word: "history",
+    label: "console.history",
+    icon: "clock",
+    group: "Afterwards",
+    isFor: hasFeed,
+    load: () => import("./history/History.svelte"),
   },
   {
     word: "keys",

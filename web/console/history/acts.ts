@@ -1,0 +1,43 @@
+import { t, type Key } from "../../i18n/index.js";
+
+/** What entries are about: the beginnings of their types. */
+export const kinds = [
+  ...(["world", "room", "user", "announcement", "file", "session"] as const),
+  ...(["chat", "question", "poll", "webhook", "token", "results"] as const),
+];
+
+const known: Readonly<Record<string, Key>> = {
+  "world.updated": "history.worldUpdated",
+  "world.exported": "history.worldExported",
+  "room.created": "history.roomCreated",
+  "room.updated": "history.roomUpdated",
+  "room.deleted": "history.roomDeleted",
+  "rooms.reordered": "history.roomsReordered",
+  "user.moderated": "history.userModerated",
+  "user.erased": "history.userErased",
+  "user.updated": "history.userUpdated",
+  "user.admin_updated": "history.userUpdated",
+  "announcement.created": "history.announced",
+  "announcement.updated": "history.announcementUpdated",
+  "file.deleted": "history.fileDeleted",
+  "session.created": "history.sessionCreated",
+  "session.updated": "history.sessionUpdated",
+  "session.deleted": "history.sessionDeleted",
+  "chat.deleted": "history.messageDeleted",
+  "question.updated": "history.questionUpdated",
+  "question.deleted": "history.questionDeleted",
+  "poll.created": "history.pollCreated",
+  "poll.updated": "history.pollUpdated",
+  "poll.deleted": "history.pollDeleted",
+  "webhook.created": "history.webhookCreated",
+  "webhook.updated": "history.webhookUpdated",
+  "webhook.deleted": "history.webhookDeleted",
+  "token.created": "history.tokenCreated",
+  "results.exported": "history.resultsExported",
+};
+
+/** What was done, in words; a type without words stands for itself. */
+export function actOf(type: string): string {
+  const key = Object.hasOwn(known, type) ? known[type] : undefined;
+  return key ? t(key) : type;
+}
