@@ -4313,7 +4313,7 @@ export interface operations {
         format?: "json" | "csv" | "xlsx";
         /** @description Of `activity`: only from this time on. */
         after?: string;
-        /** @description Of `activity`: one record for so many minutes, with the largest number in them. By default 1. */
+        /** @description Of `activity`: one record for so many minutes, with the largest number of people in them. By default 1. */
         every?: number;
       };
       header?: never;
@@ -4324,7 +4324,7 @@ export interface operations {
          */
         world_id: string;
         /**
-         * @description `people`, `chat`, `questions`, `polls`, `attendance` (who was where) or `activity` (how many people were in rooms, once a minute).
+         * @description `people`, `chat`, `questions`, `polls`, `attendance` (who was where) or `activity` (how many people were in rooms, and how many messages they sent, minute by minute).
          * @example people
          */
         kind: string;

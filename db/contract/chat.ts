@@ -140,6 +140,17 @@ export interface ChatStore {
     channel: string,
     selection: EventSelection,
   ): Promise<ChatEvent[]>;
+  /**
+   * When the messages of a channel were sent, in milliseconds since 1970, the oldest first: without
+   * edits, and with deleted ones.
+   * @param after the id of an event.
+   */
+  sent(
+    worldId: string,
+    channel: string,
+    after: number,
+    limit: number,
+  ): Promise<{ id: number; timestamp: number }[]>;
   /** One event of a channel. */
   event(
     worldId: string,

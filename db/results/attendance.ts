@@ -7,6 +7,9 @@ import { type NamedRoom, type Times, results } from "./results.js";
 /** How many visits or numbers are read at once. */
 const PAGE = 500;
 
+/** How many times of messages are read at once. */
+const SENT = 5000;
+
 const MINUTE = 60_000;
 
 const COLUMNS = [
@@ -67,38 +70,81 @@ export const attendance = results({
   records: visitsIn,
 });
 
-export interface PeopleAt {
+/** How many people were in a room, and how many messages they sent. */
+export interface ActivityAt {
   room_id: string;
   room: string;
   at: string;
-  people: number;
+  /** Null in a world that keeps no numbers. */
+  people: number | null;
+  messages: number;
 }
 
-async function* countsIn(
+/** How many messages were sent in a room, by the beginnings of spans of time. */
+async function messagesIn(
   store: Store,
   world: string,
-  { id: room_id, name: room }: NamedRoom,
-  { after = 0, every = 1 }: Times = {},
-): AsyncGenerator<PeopleAt> {
-  if ((await modeOf(store, world)) === "off") return;
-  const span = every * MINUTE;
-  for (let from = after; ;) {
-    const page = await store.attendance.counts(world, room_id, {
+  room: string,
+  { from, span }: { from: number; span: number },
+): Promise<Map<number, number>> {
+  const counts = new Map<number, number>();
+  for (let after = 0; ;) {
+    const page = await store.chat.sent(world, room, after, SENT);
+    for (const { timestamp } of page) {
+      if (timestamp < from) continue;
+      const at = timestamp - (timestamp % span);
+      counts.set(at, (counts.get(at) ?? 0) + 1);
+    }
+    if (page.length < SENT) return counts;
+    after = page.at(-1)!.id;
+  }
+}
+
+async function peopleIn(
+  store: Store,
+  world: string,
+  room: string,
+  { from, span }: { from: number; span: number },
+): Promise<Map<number, number>> {
+  const counts = new Map<number, number>();
+  for (;;) {
+    const page = await store.attendance.counts(world, room, {
       ...{ from, span, limit: PAGE },
     });
-    for (const { at, people } of page) {
-      yield { room_id, room, at: timeOf(at), people };
-    }
-    if (page.length < PAGE) return;
+    for (const { at, people } of page) counts.set(at, people);
+    if (page.length < PAGE) return counts;
     from = page.at(-1)!.at + span;
   }
 }
 
-/** How many people were in rooms, minute by minute. */
+async function* activityIn(
+  store: Store,
+  world: string,
+  { id: room_id, name: room }: NamedRoom,
+  { after = 0, every = 1 }: Times = {},
+): AsyncGenerator<ActivityAt> {
+  const spans = { from: after, span: every * MINUTE };
+  const isKept = (await modeOf(store, world)) !== "off";
+  const people = isKept
+    ? await peopleIn(store, world, room_id, spans)
+    : undefined;
+  const messages = await messagesIn(store, world, room_id, spans);
+  const times = new Set([...(people?.keys() ?? []), ...messages.keys()]);
+  for (const time of [...times].sort((a, b) => a - b)) {
+    yield {
+      ...{ room_id, room, at: timeOf(time) },
+      people: people ? (people.get(time) ?? 0) : null,
+      messages: messages.get(time) ?? 0,
+    };
+  }
+}
+
+/** What went on in rooms, minute by minute, in numbers. */
 export const activity = results({
   inRooms: [],
   hasTimes: true,
-  columns: ["room_id", "room", "at", "people"],
-  rowsOf: (record: PeopleAt) => [{ ...record }],
-  records: countsIn,
+  isAnonymous: true,
+  columns: ["room_id", "room", "at", "people", "messages"],
+  rowsOf: (record: ActivityAt) => [{ ...record }],
+  records: activityIn,
 });

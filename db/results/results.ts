@@ -28,6 +28,8 @@ export interface Results<T = object> {
   readonly inWorld?: readonly PermissionKey[];
   /** Whether the records have times that can be selected. */
   readonly hasTimes?: boolean;
+  /** Whether the records are numbers only. A read of them is no export. */
+  readonly isAnonymous?: boolean;
   /** The records of a room, or of all, in their order. */
   readonly records: (
     store: Store,

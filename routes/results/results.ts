@@ -91,11 +91,13 @@ export async function sendResults(
   const world = request.world!.value.id;
   const found = kinds[kind] as unknown as Results<object>;
   const records = await recordsFor(request, found, query);
-  await request.server.store.audit.record(
-    world,
-    resultsExported(kind, format, room),
-    authorOf(request),
-  );
+  if (!found.isAnonymous) {
+    await request.server.store.audit.record(
+      world,
+      resultsExported(kind, format, room),
+      authorOf(request),
+    );
+  }
   reply.header("content-type", types[format]);
   reply.header(
     "content-disposition",

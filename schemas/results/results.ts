@@ -17,7 +17,7 @@ export const ResultsQuery = Type.Object({
       minimum: 1,
       maximum: 1440,
       description:
-        "Of `activity`: one record for so many minutes, with the largest number in them. By default 1.",
+        "Of `activity`: one record for so many minutes, with the largest number of people in them. By default 1.",
     }),
   ),
 });
@@ -28,7 +28,7 @@ export const ResultsParams = Type.Object({
   ...WorldParams.properties,
   kind: Type.String({
     description:
-      "`people`, `chat`, `questions`, `polls`, `attendance` (who was where) or `activity` (how many people were in rooms, once a minute).",
+      "`people`, `chat`, `questions`, `polls`, `attendance` (who was where) or `activity` (how many people were in rooms, and how many messages they sent, minute by minute).",
     examples: ["people"],
   }),
 });

@@ -271,6 +271,12 @@ export const tours: readonly Tour[] = [
     name: "console",
     begin: (world, options) => world.host(host, options),
     stops: ({ stage }) => [
+      page("overview", "Overview", (it) =>
+        main(it)
+          .getByRole("link", { name: "7", exact: true })
+          .first()
+          .waitFor(),
+      ),
       page("world", "Look", (it) => it.field("Title").waitFor()),
       page("keys", "Keys", (it) =>
         main(it).getByRole("button").first().waitFor(),
@@ -318,6 +324,12 @@ export const tours: readonly Tour[] = [
       ),
       page("activity", "Activity", (it) =>
         main(it).getByText("Connections").first().waitFor(),
+      ),
+      page("results", "Results", (it) =>
+        main(it).getByRole("figure").nth(1).waitFor(),
+      ),
+      page("history", "History", (it) =>
+        main(it).getByText("created a poll").first().waitFor(),
       ),
       page("announcements", "Announcements", (it) =>
         main(it).getByText("The workshop moves").first().waitFor(),

@@ -471,6 +471,7 @@ Object.assign(operations, {
           ...(before && { before: before[i] }),
           ...(after && { after: after[i] }),
         }),
+        (await s.chat.sent(w, r[i], after?.[i] ?? 0, asked.limit)).length,
         await s.chat.channel(w, r[i]),
         await s.chat.members(w, r[i], 20),
         await s.chat.deliveries(w, r[i], after?.[i] ?? 0, 5),

@@ -20,7 +20,7 @@ const READS = [
     "heads",
     "lastId",
   ],
-  ...["channel", "events", "event", "deliveries", "since", "isMember"],
+  ...["channel", "events", "sent", "event", "deliveries", "since", "isMember"],
   ...["members", "memberships", "unread", "seen", "ballots", "voters"],
 ];
 

@@ -72,14 +72,17 @@ void t.test("results", async (t) => {
     attendance: [
       { user_id: user, display_name: "=1+1", room: "=Stage", seconds: 60 },
     ],
-    activity: [{ room_id: room, room: "=Stage", at: NINE, people: 4 }],
+    activity: [
+      { room_id: room, room: "=Stage", people: 0, messages: 1 },
+      { room_id: room, room: "=Stage", at: NINE, people: 4, messages: 0 },
+    ],
   };
   for (const [kind, records] of Object.entries(expected)) {
     const json = await get(`${kind}/`);
     t.match(json, { status: 200, body: { results: records } }, kind);
     t.equal(
       (json.body as { results: object[] }).results.length,
-      1,
+      records.length,
       "without hidden rooms",
     );
     const csv = await get(`${kind}/?format=csv`);
@@ -92,7 +95,7 @@ void t.test("results", async (t) => {
         .replaceAll(/"[^"]*"/g, "")
         .trim()
         .split("\r\n").length,
-      2,
+      1 + records.length,
       csv.text,
     );
     t.notMatch(csv.text, /(^|[,;\n"])[=+\-@]/, "no formula");
@@ -105,7 +108,11 @@ void t.test("results", async (t) => {
     });
     const sheet = sheetOf(xlsx.rawPayload);
     t.notMatch(sheet, /<f[ >]/, "no formula");
-    t.equal(sheet.match(/<row /g)?.length, 2, `the rows of ${kind}`);
+    t.equal(
+      sheet.match(/<row /g)?.length,
+      1 + records.length,
+      `the rows of ${kind}`,
+    );
   }
   const only = await get(`chat/?room=${room}`);
   t.match(only.body, { results: [{ channel: room }] });
@@ -129,12 +136,14 @@ void t.test("results", async (t) => {
   const after = await get("activity/?after=2027-03-01T09:01:00Z&every=5");
   t.same(after.body, { results: [] });
   for (const [mode, counts] of [
-    ["numbers", 1],
-    ["off", 0],
+    ["numbers", [{ people: 0 }, { people: 4 }]],
+    ["off", [{ people: null, messages: 1 }]],
   ] as const) {
     await store.worlds.configure("demo", { config: { attendance: mode } });
     t.same((await get("attendance/")).body, { results: [] }, mode);
-    t.match((await get("activity/")).body, { results: { length: counts } });
+    const { body } = await get("activity/");
+    t.match(body, { results: counts });
+    t.match(body, { results: { length: counts.length } });
   }
   t.equal((await get("attendance/", ["api", "admin"])).status, 403);
   t.equal(

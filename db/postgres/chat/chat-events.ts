@@ -73,6 +73,23 @@ const ONE = whole(
   `SELECT * FROM chat_events WHERE world_id = $1 AND channel = ${CHANNEL} AND id = $3::bigint`,
 );
 
+const SENT = `
+  SELECT id, timestamp FROM chat_events
+  WHERE world_id = $1 AND channel = ${CHANNEL} AND type <> 1 AND type = 0 AND replaces IS NULL
+    AND id > $3::bigint ORDER BY id LIMIT $4::bigint`;
+
+/** When the messages of a channel were sent, the oldest first. */
+export const readSent = (
+  sql: Sql,
+  worldId: string,
+  channel: string,
+  after: number,
+  limit: number,
+) =>
+  sql.all<{ id: number; timestamp: number }>(SENT, [
+    ...[worldId, channel, after, limit],
+  ]);
+
 const previous = (condition = "") => `
   (SELECT coalesce(max(p.id), 0) FROM chat_events AS p
    WHERE p.world_id = $1 AND p.channel = e.channel AND p.id < e.id ${condition})`;

@@ -9,6 +9,7 @@ import {
   readDeliveries,
   readEvent,
   readEvents,
+  readSent,
   toEventsWithReactions,
 } from "./chat-events.js";
 import type { Sql } from "../../shared/sql.js";
@@ -68,6 +69,7 @@ export const chatReads = (
   | "lastId"
   | "channel"
   | "events"
+  | "sent"
   | "event"
   | "deliveries"
   | "isMember"
@@ -82,6 +84,7 @@ export const chatReads = (
     return row && toChannel(row);
   },
   events: (...args) => readEvents(sql, ...args),
+  sent: (...args) => readSent(sql, ...args),
   async event(worldId, channel, id) {
     const row = await readEvent(sql, worldId, channel, id);
     return row && toEventsWithReactions(channel, [row])[0];

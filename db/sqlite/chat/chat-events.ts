@@ -52,6 +52,15 @@ export function eventReads(db: Connection) {
      WHERE world_id = ? AND event IN (SELECT value FROM json_each(?))`,
   );
 
+  const selectSent = db.prepare<
+    [string, number, number, number],
+    { id: number; timestamp: number }
+  >(
+    `SELECT e.id, e.timestamp FROM chat_events AS e
+     WHERE e.world_id = ? AND e.channel = ? AND e.gone = 0 AND ${NO_MEMBERS}
+       AND e.type = 0 AND e.replaces IS NULL AND e.id > ? ORDER BY e.id LIMIT ?`,
+  );
+
   /** @param room how many characters they may take. */
   function reactionsTo(
     worldId: string,
@@ -71,6 +80,13 @@ export function eventReads(db: Connection) {
 
   return {
     reactionsTo,
+
+    sent: (
+      worldId: string,
+      { number }: ChannelRow,
+      after: number,
+      limit: number,
+    ) => selectSent.all(worldId, number, after, limit),
 
     one: (
       worldId: string,

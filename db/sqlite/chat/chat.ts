@@ -90,6 +90,11 @@ export function chatReads(db: Connection) {
       return toEvents(id, rows, reactions);
     },
 
+    sent(worldId: string, id: string, after: number, limit: number) {
+      const channel = find(worldId, id);
+      return channel ? events.sent(worldId, channel, after, limit) : [];
+    },
+
     event(worldId: string, id: string, event: number): ChatEvent | undefined {
       const channel = find(worldId, id);
       const row = channel && events.one(worldId, channel, event);
@@ -151,6 +156,7 @@ export function chatStore(
     lastId: async (worldId) => read(() => reads.lastId(worldId)),
     channel: async (...args) => read(() => reads.channel(...args)),
     events: async (...args) => read(() => reads.events(...args)),
+    sent: async (...args) => read(() => reads.sent(...args)),
     event: async (...args) => read(() => reads.event(...args)),
     deliveries: async (...args) => read(() => reads.deliveries(...args)),
     isMember: async (...args) => read(() => reads.isMember(...args)),

@@ -103,6 +103,13 @@ export async function chatEventContract(contract: Contract): Promise<void> {
     const { id } = original.event;
     const other = await say("other");
     const edit = await say("two", { replaces: id, mentioned: [bob] });
+    const sent = [original, other].map(({ event: { id, timestamp } }) => ({
+      ...{ id, timestamp },
+    }));
+    t.strictSame(await chat.sent("demo", room, 0, 9), sent);
+    t.strictSame(await chat.sent("demo", room, 0, 1), sent.slice(0, 1));
+    t.strictSame(await chat.sent("demo", room, id, 9), sent.slice(1));
+    t.strictSame(await chat.sent("other", room, 0, 9), []);
     t.match(edit, {
       event: { content: stored(text("two")), replaces: id, edited: null },
       previous: other.event.id,

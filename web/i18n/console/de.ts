@@ -727,7 +727,6 @@ export const de: ConsoleMessages = {
     modeHint:
       "Gilt ab jetzt. Sagen Sie es den Teilnehmenden, wenn Sie speichern, wer wo war.",
     charts: "Diagramme",
-    draw: "Diagramme zeigen",
     peak: "Höchstwert {n}, {time}",
     nothing: "noch nichts",
     asTable: "Als Tabelle",
@@ -741,8 +740,6 @@ export const de: ConsoleMessages = {
       one: "Ein weiterer Raum steht in der Datei „Personen pro Raum“.",
       other: "{n} weitere Räume stehen in der Datei „Personen pro Raum“.",
     },
-    tooMuch:
-      "Dieser Chat ist zu groß für ein Diagramm. Laden Sie ihn herunter.",
   },
   history: {
     lead: "Was Leitung und Moderation getan haben, das Neueste zuerst.",

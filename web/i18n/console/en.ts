@@ -704,7 +704,6 @@ export const en = {
     mode_off: "Nothing",
     modeHint: "Applies from now on. Tell people if you keep who was where.",
     charts: "Charts",
-    draw: "Show charts",
     peak: "peak {n}, {time}",
     nothing: "nothing yet",
     asTable: "As a table",
@@ -717,7 +716,6 @@ export const en = {
       one: "One more room is in the file “People per room”.",
       other: "{n} more rooms are in the file “People per room”.",
     },
-    tooMuch: "This chat is too large to draw. Download it instead.",
   },
   history: {
     lead: "What hosts and moderators did, the latest first.",
