@@ -240,20 +240,22 @@ export class World {
     return Visitor.open(this.t, this.browser, this.baseUrl, options);
   }
 
-  /** A guest who enters a name. */
+  /** A guest who enters a name, and goes to the first room. */
   async guest(name: string, options?: VisitorOptions): Promise<Visitor> {
     const visitor = await this.visitor(options);
     await visitor.page.goto(this.attend);
     await visitor.join(name);
+    await visitor.leaveLobby();
     return visitor;
   }
 
-  /** A user who enters by a link with a token. */
+  /** A user who enters by a link with a token, and goes to the first room. */
   async bearer(bearer: Bearer, options?: VisitorOptions): Promise<Visitor> {
     const visitor = await this.visitor(options);
     const named = { name: bearer.uid, ...bearer };
     await visitor.page.goto(`${this.attend}#token=${this.token(named)}`);
     await visitor.arrived();
+    await visitor.leaveLobby();
     return visitor;
   }
 
@@ -348,6 +350,17 @@ export class Visitor {
     await this.page
       .locator("nav[aria-label=Rooms]")
       .waitFor({ state: "attached" });
+  }
+
+  /** Goes from the lobby, if there are several rooms, to the first one. */
+  async leaveLobby(): Promise<void> {
+    const heading = this.page.locator("main h1");
+    await heading.waitFor();
+    const first = this.page.locator(".lobby li a").first();
+    if (!(await first.isVisible())) return;
+    const name = await first.locator("strong").innerText();
+    await first.click();
+    await heading.filter({ hasText: name }).waitFor();
   }
 
   button(name: string | RegExp): Locator {

@@ -58,6 +58,16 @@ export const tours: readonly Tour[] = [
     begin: (world, options) => world.bearer(me, options),
     stops: ({ stage, hallway }) => [
       {
+        name: "lobby",
+        async go(it) {
+          await route(it, "#/");
+          await it.page
+            .locator(".lobby")
+            .getByRole("link", { name: /^Hallway/ })
+            .waitFor();
+        },
+      },
+      {
         name: "hallway",
         async go(it) {
           await enter(it, hallway, roomNames.hallway);

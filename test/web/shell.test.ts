@@ -53,9 +53,10 @@ void t.test("places", async (t) => {
     address?: string,
     channel?: string,
   ][] = [
-    [[], { is: "room", room: hall }, "#/rooms/hall", "hall"],
-    [["nonsense"], { is: "room", room: hall }, "#/rooms/hall", "hall"],
-    [["rooms"], { is: "room", room: hall }, "#/rooms/hall", "hall"],
+    [[], { is: "lobby" }],
+    [["nonsense"], { is: "lobby" }],
+    [["rooms"], { is: "lobby" }],
+    [["rooms", "hall"], { is: "room", room: hall }, undefined, "hall"],
     [["rooms", "lobby"], { is: "room", room: lobby }, undefined, "lobby"],
     [["rooms", "closed"], { is: "gone" }],
     [["messages"], { is: "messages" }],
@@ -67,6 +68,11 @@ void t.test("places", async (t) => {
     t.same(placeOf(route, rooms), place, name);
     t.equal(addressOf(route, rooms), address, name);
     t.equal(openChannel(placeOf(route, rooms)), channel, name);
+  }
+  for (const route of [[], ["nonsense"], ["rooms"]]) {
+    const name = `${route.join("/")} of one room`;
+    t.same(placeOf(route, [hall]), { is: "room", room: hall }, name);
+    t.equal(addressOf(route, [hall]), "#/rooms/hall", name);
   }
   t.same(placeOf([], []), { is: "empty" });
   t.equal(addressOf([], []), undefined);

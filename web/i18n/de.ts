@@ -113,6 +113,7 @@ export const de: Messages = {
       "Die Veranstalter haben diesen Raum noch nicht eingerichtet.",
     roomLost: "Sie konnten diesen Raum nicht betreten.",
     now: "Jetzt",
+    nextAt: "Danach, {time}: {title}",
     less: "Weniger",
     about: "Über diesen Raum",
     parts: "Teile dieses Raums",
@@ -476,6 +477,8 @@ export const de: Messages = {
     },
     chosen: "Ihre Wahl",
     voteFirst: "Das Ergebnis sehen Sie, wenn Sie abgestimmt haben.",
+    several: "Mehrere Antworten sind möglich.",
+    isMulti: "Mehrere Antworten erlauben",
     withdraw: "Stimme zurückziehen",
     final: "Endergebnis",
     archivedCount: {

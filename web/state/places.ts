@@ -8,13 +8,15 @@ export type Place =
   | { readonly is: "gone" }
   /** There is no room at all. */
   | { readonly is: "empty" }
+  /** All rooms as cards. */
+  | { readonly is: "lobby" }
   /** The direct messages; `channel` is the conversation that is open. */
   | { readonly is: "messages"; readonly channel?: string }
   | { readonly is: "profile" }
   /** The program, or one session of it. */
   | { readonly is: "program"; readonly session?: string };
 
-/** The place of a route. An invalid route shows the first room. */
+/** The place of a route. An invalid route shows the lobby, or the only room. */
 export function placeOf([page, id]: Route, rooms: readonly SentRoom[]): Place {
   if (page === "profile") return { is: "profile" };
   if (page === "program") {
@@ -24,14 +26,15 @@ export function placeOf([page, id]: Route, rooms: readonly SentRoom[]): Place {
     return id === undefined ? { is: "messages" } : { is: page, channel: id };
   }
   const isNamed = page === "rooms" && id !== undefined;
+  if (!isNamed && rooms.length > 1) return { is: "lobby" };
   const room = isNamed ? rooms.find((it) => it.id === id) : rooms[0];
   if (room) return { is: "room", room };
   return { is: isNamed ? "gone" : "empty" };
 }
 
 /**
- * The address of the place of a route, if it is not the route itself. The first room keeps
- * its visitors when it is no longer the first.
+ * The address of the place of a route, if it is not the route itself. The only room keeps
+ * its visitors when it is no longer the only one.
  */
 export function addressOf(
   [page, id]: Route,
@@ -43,7 +46,9 @@ export function addressOf(
     page === "program" ||
     (page === "rooms" && id !== undefined);
   const first = rooms[0];
-  return isComplete || !first ? undefined : linkTo("rooms", first.id);
+  return isComplete || !first || rooms.length > 1
+    ? undefined
+    : linkTo("rooms", first.id);
 }
 
 /** The channel that is open in a place; the channel of a room has the room's id. */
