@@ -1908,6 +1908,8 @@ export interface components {
       timestamp: string;
       /** Format: uuid */
       room_id: string;
+      /** @enum {string} */
+      poll_type?: "choice" | "multi";
       /** @description At most one of a room is. */
       is_pinned: boolean;
       /** @description By order. */

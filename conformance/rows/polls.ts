@@ -1,7 +1,7 @@
 import type { Rows } from "../row.js";
 
 /** The results of a poll, for audiences that see the results of every poll. */
-const RESULTS = { poll: { results: {} } };
+const RESULTS = { poll: { results: {}, poll_type: undefined } };
 
 export const pollRows: Rows = {
   "poll.create": {

@@ -15,6 +15,8 @@ const fields = {
   state: State,
   timestamp: Text({ format: "date-time" }),
   room_id: Text({ format: "uuid" }),
+  /** Only clients that logged in with `changes: true` get it. */
+  poll_type: Type.Optional(PollType),
   is_pinned: Type.Boolean({ description: "At most one of a room is." }),
   options: Type.Array(
     Type.Object(
@@ -43,7 +45,7 @@ const fields = {
   ),
 };
 
-/** A poll in a room, without its type. */
+/** A poll in a room. */
 export const SentPoll = Type.Object(fields, { additionalProperties: false });
 export type SentPoll = Static<typeof SentPoll>;
 

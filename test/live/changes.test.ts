@@ -415,3 +415,35 @@ void t.test("why clients may not write, or come", async (t) => {
     t.same(answer.at(-1).details, details);
   }
 });
+
+void t.test("the type of a poll", async (t) => {
+  const live = await startLive(t);
+  const modules = [{ type: "poll", config: { active: true } }];
+  const room = await makeRoom(live, { name: "A", module_config: modules });
+  await live.rest("PATCH", "demo", {
+    permission_config: { ...demoRules, "poll.manage": ["admin"] },
+  });
+  const host = await follower(live, ADMIN);
+  const guest = await follower(live, { uid: "g" });
+  const old = await live.guest();
+  for (const client of [host, guest, old]) {
+    await client.do("room.enter", { room });
+  }
+  const draft = { room, content: "Which?", state: "open", poll_type: "multi" };
+  const options = ["a", "b", "c"].map((content) => ({ content }));
+  const { poll } = await host.do("poll.create", { ...draft, options });
+  t.equal(poll.poll_type, "multi");
+  const name = "poll.created_or_updated";
+  t.equal((await guest.next(name)).poll.poll_type, "multi");
+  t.notOk("poll_type" in (await old.next(name)).poll);
+  const chosen = poll.options.slice(0, 2).map(({ id }: Json) => id);
+  const vote = { room, id: poll.id, options: chosen };
+  t.match(await guest.do("poll.vote", vote), {
+    poll: { poll_type: "multi", results: { [chosen[0]]: 1, [chosen[1]]: 1 } },
+  });
+  t.notOk("poll_type" in (await old.do("poll.vote", vote)).poll);
+  const [listed] = await guest.do("poll.list", { room });
+  t.match(listed, { poll_type: "multi", answers: chosen });
+  const [plain] = await old.do("poll.list", { room });
+  t.notOk("poll_type" in plain);
+});

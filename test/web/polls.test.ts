@@ -9,6 +9,7 @@ import {
   resultOf,
   sketchOf,
   sortPolls,
+  voteWith,
 } from "../../web/state/polls.js";
 import { poll } from "../client/fake-room.js";
 
@@ -32,16 +33,28 @@ void t.test("results", async (t) => {
   const known = poll(1, { results: { a: 2, b: 1 }, answers: ["a"] });
   t.strictSame(resultOf(known), {
     total: 3,
+    isMulti: false,
     choices: [
       { id: "a", content: "a", isChosen: true, votes: 2, percent: 67 },
       { id: "b", content: "b", isChosen: false, votes: 1, percent: 33 },
     ],
   });
-  const chosen = (want?: string | null) =>
+  const chosen = (want?: readonly string[]) =>
     resultOf(known, want)
       .choices.filter(({ isChosen }) => isChosen)
       .map(({ id }) => id);
-  t.strictSame([chosen(), chosen("b"), chosen(null)], [["a"], ["b"], []]);
+  t.strictSame([chosen(), chosen(["b"]), chosen([])], [["a"], ["b"], []]);
+  const several = resultOf({ ...known, poll_type: "multi" });
+  t.strictSame(
+    [resultOf(known), several].map((it) => [
+      voteWith(it, "a"),
+      voteWith(it, "b"),
+    ]),
+    [
+      [["a"], ["b"]],
+      [[], ["a", "b"]],
+    ],
+  );
   // There are no votes, and an option that came later has no count yet.
   const none = resultOf(poll(1, { results: { a: 0 } }));
   t.strictSame(
@@ -53,7 +66,11 @@ void t.test("results", async (t) => {
 
 void t.test("what is wrong with a sketch", async (t) => {
   const of = (content: string, ...texts: string[]) =>
-    faultOf({ content, options: texts.map((content) => ({ content })) });
+    faultOf({
+      content,
+      options: texts.map((content) => ({ content })),
+      isMulti: false,
+    });
   t.equal(faultOf(emptySketch), "content");
   t.equal(of(" ", "a", "b"), "content");
   t.equal(of("Which?", "a", " "), "options");
@@ -65,9 +82,11 @@ void t.test("what a sketch sends", async (t) => {
   const sketch = {
     content: " Which? ",
     options: [{ content: "b " }, { content: " " }, { id: "a", content: "a" }],
+    isMulti: true,
   };
   t.strictSame(contentOf(sketch), {
     content: "Which?",
+    poll_type: "multi",
     options: [
       { content: "b", order: 0 },
       { id: "a", content: "a", order: 1 },
@@ -82,6 +101,9 @@ void t.test("what a sketch changes", async (t) => {
   t.strictSame(changesOf(before, { ...sketch, content: "Why?" }), {
     content: "Why?",
   });
+  t.strictSame(changesOf(before, { ...sketch, isMulti: true }), {
+    poll_type: "multi",
+  });
   const swapped = { ...sketch, options: moved(sketch.options, 0, 1) };
   t.strictSame(changesOf(before, swapped), {
     options: [
@@ -95,6 +117,7 @@ void t.test("what was kept of a sketch may be anything", async (t) => {
   const kept = {
     content: "Which?",
     options: [{ content: "a" }, { content: "" }],
+    isMulti: true,
   };
   t.strictSame(readSketch(kept), kept);
   for (const value of [
@@ -112,6 +135,7 @@ void t.test("what was kept of a sketch may be anything", async (t) => {
   t.strictSame(readSketch({ content: "", options: odd }), {
     content: "",
     options: [{ content: "a" }, { content: "b" }],
+    isMulti: false,
   });
 });
 

@@ -33,25 +33,27 @@ export interface Choice {
 /** The options of a poll, and how many votes there are; undefined without results. */
 export interface Result {
   readonly choices: readonly Choice[];
+  /** Whether several options may be chosen. */
+  readonly isMulti: boolean;
   readonly total?: number;
 }
 
 /**
  * A poll as a page shows it.
- * @param want the option of a vote that the server has not confirmed yet; null for a
+ * @param want the options of a vote that the server has not confirmed yet; none for a
  *   withdrawal, undefined without a pending vote.
  */
-export function resultOf(poll: ListedPoll, want?: string | null): Result {
-  const { results, options, answers = [] } = poll;
-  const isChosen = (id: string) =>
-    want === undefined ? answers.includes(id) : want === id;
+export function resultOf(poll: ListedPoll, want?: readonly string[]): Result {
+  const { results, options, answers = [], poll_type } = poll;
+  const isMulti = poll_type === "multi";
+  const isChosen = (id: string) => (want ?? answers).includes(id);
   if (!results) {
     const choices = options.map(({ id, content }) => ({
       id,
       content,
       isChosen: isChosen(id),
     }));
-    return { choices };
+    return { choices, isMulti };
   }
   const counts: Record<string, number> = Array.isArray(results) ? {} : results;
   const votesOf = (id: string) => counts[id] ?? 0;
@@ -63,7 +65,18 @@ export function resultOf(poll: ListedPoll, want?: string | null): Result {
     votes: votesOf(id),
     percent: total === 0 ? 0 : Math.round((votesOf(id) / total) * 100),
   }));
-  return { choices, total };
+  return { choices, isMulti, total };
+}
+
+/** The vote of a user who presses an option: it alone, or with the others of several. */
+export function voteWith(
+  { choices, isMulti }: Result,
+  option: string,
+): string[] {
+  if (!isMulti) return [option];
+  return choices
+    .filter(({ id, isChosen }) => isChosen !== (id === option))
+    .map(({ id }) => id);
 }
 
 /** A poll that the user is writing. */
@@ -74,30 +87,45 @@ export interface Sketch {
     readonly id?: string;
     readonly content: string;
   }[];
+  /** Whether several options may be chosen. */
+  readonly isMulti: boolean;
 }
 
 /** An empty sketch. */
 export const emptySketch: Sketch = {
   content: "",
   options: [{ content: "" }, { content: "" }],
+  isMulti: false,
 };
 
 /** A poll that is to be changed. */
-export const sketchOf = ({ content, options }: ListedPoll): Sketch => ({
+export const sketchOf = ({
   content,
+  options,
+  poll_type,
+}: ListedPoll): Sketch => ({
+  content,
+  isMulti: poll_type === "multi",
   options: options.map(({ id, content }) => ({ id, content })),
 });
 
 /** A stored sketch; undefined if it is invalid. */
 export function readSketch(value: unknown): Sketch | undefined {
-  const { content, options } = (value ?? {}) as Record<string, unknown>;
+  const { content, options, isMulti } = (value ?? {}) as Record<
+    string,
+    unknown
+  >;
   if (typeof content !== "string" || !Array.isArray(options)) return undefined;
   const texts = options
     .map((option: unknown) => (option as { content?: unknown } | null)?.content)
     .filter((text) => typeof text === "string")
     .slice(0, MAX_OPTIONS);
   if (texts.length < MIN_OPTIONS) return undefined;
-  return { content, options: texts.map((content) => ({ content })) };
+  return {
+    content,
+    options: texts.map((content) => ({ content })),
+    isMulti: isMulti === true,
+  };
 }
 
 /** The fault of a sketch. */
@@ -115,8 +143,9 @@ export function faultOf({ content, options }: Sketch): Fault | undefined {
 }
 
 /** A sketch in the server's form. */
-export const contentOf = ({ content, options }: Sketch) => ({
+export const contentOf = ({ content, options, isMulti }: Sketch) => ({
   content: content.trim(),
+  poll_type: isMulti ? ("multi" as const) : ("choice" as const),
   options: options
     .map((option) => ({ ...option, content: option.content.trim() }))
     .filter(({ content }) => content !== "")
@@ -128,15 +157,17 @@ export function changesOf(
   poll: ListedPoll,
   sketch: Sketch,
 ): PollChanges | undefined {
-  const { content, options } = contentOf(sketch);
+  const { content, options, poll_type } = contentOf(sketch);
+  const isOfType = poll_type === (poll.poll_type ?? "choice");
   const isSame =
     options.length === poll.options.length &&
     options.every(
       ({ id, content }, at) =>
         id === poll.options[at]?.id && content === poll.options[at]?.content,
     );
-  if (isSame && content === poll.content) return undefined;
+  if (isSame && isOfType && content === poll.content) return undefined;
   return {
+    ...(!isOfType && { poll_type }),
     ...(content !== poll.content && { content }),
     ...(!isSame && { options }),
   };

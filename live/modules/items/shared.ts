@@ -70,7 +70,7 @@ export interface ItemKind<
   readonly manage: PermissionKey;
   readonly store: (ports: P) => ItemStore<I, D, C>;
   /** An item as its managers and the user who creates it get it. */
-  readonly sent: (item: I) => Sent[N];
+  readonly sent: (item: I, context: RoomContext<P>) => Sent[N];
   /** The texts of a payload, by the paths of their fields. */
   readonly texts: (
     payload: Creation[N] | Payload<N, "update">,
@@ -118,7 +118,7 @@ export function itemHandlers<
     const { author } = context.connection;
     const store = storeOf(context);
     const item = await store.create(...placeOf(context), draft, author);
-    return named(kind.sent(item));
+    return named(kind.sent(item, context));
   }
 
   async function update(context: Context, payload: Payload<N, "update">) {
@@ -129,7 +129,7 @@ export function itemHandlers<
     const by = [me.id, connection.author] as const;
     const update = await storeOf(context).update(...item, changes, ...by);
     kind.changed?.(ports, update);
-    return named(kind.sent(update.after));
+    return named(kind.sent(update.after, context));
   }
 
   async function remove(context: Context, payload: Named) {

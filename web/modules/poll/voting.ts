@@ -9,15 +9,13 @@ import { Intents } from "../../state/votes.js";
  * A refusal becomes a notice.
  */
 export function votingIn(session: Session, polls: Polls) {
-  const wishes = new Intents<string | null>();
+  const wishes = new Intents<readonly string[]>();
   return {
     wishes,
-    /** @param option null withdraws the vote. */
-    async vote(id: string, option: string | null): Promise<void> {
+    /** @param options none withdraws the vote. */
+    async vote(id: string, options: readonly string[]): Promise<void> {
       try {
-        await wishes.want(id, option, () =>
-          option === null ? polls.withdraw(id) : polls.vote(id, option),
-        );
+        await wishes.want(id, options, () => polls.vote(id, options));
       } catch (error) {
         session.notices.error(t("common.failed", { reason: messageOf(error) }));
       }

@@ -31,11 +31,15 @@ type Context = RoomContext<PollPorts, Sender>;
 const seesAllResults = (context: Context): boolean =>
   may(context, "poll.manage") || may(context, "poll.results");
 
+/** Whether the caller's client learns what older ones never got. */
+const asksForChanges = ({ connection }: Context): boolean =>
+  connection.login?.changes === true;
+
 const { create, update, remove, vote, pin, unpin } = itemHandlers({
   name: "poll",
   manage: "poll.manage",
   store: ({ store }: PollPorts) => store.polls,
-  sent: (poll) => sentPoll(poll, true),
+  sent: (poll, context) => sentPoll(poll, true, asksForChanges(context)),
   texts: ({ content, options = [] }) => ({
     content,
     ...optionTexts(options),
@@ -71,7 +75,7 @@ const { create, update, remove, vote, pin, unpin } = itemHandlers({
       ),
     );
     const withResults = voted.options.length > 0 || seesAllResults(context);
-    return sentPoll(voted.poll, withResults);
+    return sentPoll(voted.poll, withResults, asksForChanges(context));
   },
 });
 
@@ -111,7 +115,7 @@ async function list(context: Context) {
     const own = answers.get(poll.id);
     const withResults = seesAll || own !== undefined || isOver(poll);
     return {
-      ...sentPoll(poll, withResults),
+      ...sentPoll(poll, withResults, asksForChanges(context)),
       ...(own && { answers: own }),
     };
   });

@@ -11,13 +11,21 @@ import { pushFrame } from "../../../socket/frame.js";
 import { authorsOf, pushDeleted, pushPinned } from "../shared.js";
 import { type Turnout, Voters } from "./voters.js";
 
-/** A poll as clients get it. */
-export const sentPoll = (poll: Poll, withResults: boolean): SentPoll => ({
+/**
+ * A poll as clients get it.
+ * @param withType whether the client asked for changes: others never got the type.
+ */
+export const sentPoll = (
+  poll: Poll,
+  withResults: boolean,
+  withType: boolean,
+): SentPoll => ({
   id: poll.id,
   content: poll.content,
   state: poll.state,
   timestamp: new Date(poll.timestamp).toISOString(),
   room_id: poll.room,
+  ...(withType && { poll_type: poll.poll_type }),
   is_pinned: poll.is_pinned,
   options: poll.options.map(({ id, content, order }) => ({
     id,
@@ -31,22 +39,23 @@ export const sentPoll = (poll: Poll, withResults: boolean): SentPoll => ({
 const resultsOf = ({ results }: Poll): SentPoll["results"] =>
   Object.keys(results).length > 0 ? results : [];
 
-/** The push of a poll with and without its results, each made at most once. */
+/** The pushes of a poll, with and without its results and its type, each made at most once. */
 class PollFrames {
-  #with: Buffer | undefined;
-  #without: Buffer | undefined;
+  readonly #made = new Map<string, Buffer>();
 
   constructor(readonly poll: Poll) {}
 
-  of(withResults: boolean): Buffer {
-    return withResults
-      ? (this.#with ??= this.#make(true))
-      : (this.#without ??= this.#make(false));
-  }
-
-  #make(withResults: boolean): Buffer {
-    const poll = sentPoll(this.poll, withResults);
-    return pushFrame("poll.created_or_updated", { poll });
+  /** The push for a connection. */
+  of(withResults: boolean, { login }: Connection): Buffer {
+    const withType = login?.changes === true;
+    const key = `${withResults} ${withType}`;
+    let frame = this.#made.get(key);
+    if (!frame) {
+      const poll = sentPoll(this.poll, withResults, withType);
+      frame = pushFrame("poll.created_or_updated", { poll });
+      this.#made.set(key, frame);
+    }
+    return frame;
   }
 }
 
@@ -137,16 +146,16 @@ export class PollPushes {
       if (!poll) return () => undefined;
       const frames = new PollFrames(poll);
       return (connection, view) => {
-        if (view.may("poll.manage", room)) return frames.of(true);
+        if (view.may("poll.manage", room)) return frames.of(true, connection);
         if (!isPublic(poll)) return undefined;
-        if (view.may("poll.results", room)) return frames.of(true);
+        if (view.may("poll.results", room)) return frames.of(true, connection);
         const { user } = connection.login!;
         // An entry that was read late does not say who voted.
         const isAuthor = authors.has(user) || changed.has(user);
         const isTold =
           view.may("poll.read", room) && (isAuthor || users.has(user));
         if (!isTold || isVoting(connection)) return undefined;
-        return frames.of(isOver(poll) || users.has(user));
+        return frames.of(isOver(poll) || users.has(user), connection);
       };
     };
     const pace = { subject: id, authors: voters };
@@ -171,7 +180,7 @@ export class PollPushes {
           isOver(frames.poll) ||
           seesAllResults(view, room) ||
           (users.has(connection.login!.user) && !isVoting(connection));
-        return frames.of(seesResults);
+        return frames.of(seesResults, connection);
       };
     };
     this.#push({ world, room, id }, choose);
