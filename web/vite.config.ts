@@ -65,8 +65,12 @@ export default defineConfig({
         console: at("console.html"),
         player: at("player.html"),
         setup: at("setup.html"),
+        worker: at("worker/worker.ts"),
       },
       output: {
+        // Browsers look for another version of a worker at its address.
+        entryFileNames: ({ name }) =>
+          name === "worker" ? "web/worker.js" : "web/[name]-[hash].js",
         // The names of shared files would list all that share them.
         chunkFileNames: ({ name }) => `web/${shortened(name)}-[hash].js`,
         assetFileNames: ({ names: [name = ""] }) =>

@@ -137,6 +137,10 @@ export default fp<WebOptions>(
       async ({ params: { name } }, reply) => {
         const file = NAME.test(name) && (await files.find(name));
         if (!file) return reply.callNotFound();
+        if (name === "worker.js") {
+          // It works for all pages of this server, which may be under a path of a proxy.
+          reply.header("service-worker-allowed", "../");
+        }
         const caching = HASHED.test(name)
           ? "public, max-age=31536000, immutable"
           : "no-cache";

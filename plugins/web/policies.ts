@@ -41,7 +41,7 @@ export function pageHeaders(
     "manifest-src 'self'",
     "frame-src 'self' https: http:",
     TRUSTED_TYPES,
-    "trusted-types svelte-trusted-html dompurify",
+    "trusted-types svelte-trusted-html dompurify foyer-worker",
   ]);
 }
 

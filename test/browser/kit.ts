@@ -69,6 +69,8 @@ export interface VisitorOptions {
   reducedMotion?: boolean;
   /** For scripts that change how a page looks. */
   bypassCSP?: boolean;
+  /** Whether it has the worker of the page, past which tests see no requests. */
+  hasWorker?: boolean;
   viewport?: { width: number; height: number };
 }
 
@@ -292,6 +294,7 @@ export class Visitor {
       zone = "UTC",
       reducedMotion = false,
       bypassCSP = false,
+      hasWorker = false,
       viewport = sizes[size],
     }: VisitorOptions = {},
   ): Promise<Visitor> {
@@ -299,6 +302,7 @@ export class Visitor {
       colorScheme: scheme,
       viewport,
       bypassCSP,
+      serviceWorkers: hasWorker ? "allow" : "block",
       isMobile: size === "phone",
       hasTouch: size === "phone",
       locale,

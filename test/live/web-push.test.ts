@@ -1,82 +1,9 @@
-import {
-  createDecipheriv,
-  createECDH,
-  hkdfSync,
-  randomBytes,
-} from "node:crypto";
-import { createServer } from "node:http";
-import type { AddressInfo } from "node:net";
 import t, { type Test } from "tap";
 import { startTestServer } from "../../testing.js";
+import { browserKeys, pushService } from "../push-service.js";
 import { testdir } from "../testdir.js";
 import { until } from "../helper.js";
-import { demo, type Json, makeRoom, serveLive } from "./client.js";
-
-/** A browser's part of web push (RFC 8291). */
-function browser() {
-  const curve = createECDH("prime256v1");
-  curve.generateKeys();
-  const auth = randomBytes(16);
-  const own = curve.getPublicKey();
-  return {
-    keys: {
-      p256dh: own.toString("base64url"),
-      auth: auth.toString("base64url"),
-    },
-    read(message: Buffer): Json {
-      const salt = message.subarray(0, 16);
-      const size = message[20]!;
-      const sender = message.subarray(21, 21 + size);
-      const derive = (
-        secret: Buffer,
-        from: Buffer,
-        info: Buffer,
-        length: number,
-      ) => Buffer.from(hkdfSync("sha256", secret, from, info, length));
-      const info = Buffer.concat([Buffer.from("WebPush: info\0"), own, sender]);
-      const secret = derive(curve.computeSecret(sender), auth, info, 32);
-      const use = (name: string, length: number) =>
-        derive(
-          secret,
-          salt,
-          Buffer.from(`Content-Encoding: ${name}\0`),
-          length,
-        );
-      const body = message.subarray(21 + size);
-      const cipher = createDecipheriv(
-        "aes-128-gcm",
-        use("aes128gcm", 16),
-        use("nonce", 12),
-      );
-      cipher.setAuthTag(body.subarray(-16));
-      const text = Buffer.concat([
-        cipher.update(body.subarray(0, -16)),
-        cipher.final(),
-      ]);
-      return JSON.parse(text.subarray(0, text.lastIndexOf(2)).toString());
-    },
-  };
-}
-
-/** A push service that keeps what it gets. */
-async function pushService(t: Test) {
-  const got: { path: string; authorization: string; body: Buffer }[] = [];
-  const statuses = new Map<string, number>();
-  const server = createServer((request, response) => {
-    const chunks: Buffer[] = [];
-    request.on("data", (chunk: Buffer) => chunks.push(chunk));
-    request.on("end", () => {
-      const { url: path = "", headers } = request;
-      const { authorization = "" } = headers;
-      got.push({ path, authorization, body: Buffer.concat(chunks) });
-      response.writeHead(statuses.get(path) ?? 201).end();
-    });
-  });
-  await new Promise<void>((done) => server.listen(0, "127.0.0.1", done));
-  t.teardown(() => server.close());
-  const { port } = server.address() as AddressInfo;
-  return { got, statuses, base: `http://127.0.0.1:${port}` };
-}
+import { demo, makeRoom, serveLive } from "./client.js";
 
 async function start(t: Test) {
   const live = await serveLive(t, testdir(t), {}, (options) =>
@@ -93,7 +20,7 @@ void t.test("a message reaches a browser whose page is closed", async (t) => {
   const [live, service, phone] = [
     await start(t),
     await pushService(t),
-    browser(),
+    browserKeys(),
   ];
   const person = (uid: string, display_name: string) =>
     live.person({ uid, profile: { display_name } });

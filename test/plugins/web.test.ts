@@ -124,7 +124,7 @@ void t.test("the policy of the pages", async (t) => {
         "form-action": "'none'",
         "frame-ancestors": "'none'",
         "require-trusted-types-for": "'script'",
-        "trusted-types": "svelte-trusted-html dompurify",
+        "trusted-types": "svelte-trusted-html dompurify foyer-worker",
       },
       url,
     );

@@ -144,6 +144,16 @@ export const de: Messages = {
     pictureHint: "Ein Bild von höchstens {limit}.",
     pictureTooLarge: "Diese Datei hat {size}. Erlaubt sind höchstens {limit}.",
     uploading: "Wird hochgeladen …",
+    notices: "Benachrichtigungen",
+    noticesHint:
+      "Lassen Sie sich benachrichtigen, wenn jemand Sie erwähnt oder Ihnen schreibt und kurz bevor ein Programmpunkt beginnt, den Sie markiert haben – auch wenn diese Seite geschlossen ist.",
+    noticesOn: "Benachrichtigungen sind in diesem Browser eingeschaltet.",
+    noticesBlocked:
+      "Ihr Browser blockiert Benachrichtigungen dieser Seite. In seinen Einstellungen können Sie sie erlauben.",
+    noticesAbsent:
+      "Dieser Browser kann keine Benachrichtigungen dieser Seite anzeigen. Fügen Sie die Seite auf dem iPhone oder iPad zuerst zum Home-Bildschirm hinzu.",
+    turnNoticesOn: "Benachrichtigungen einschalten",
+    turnNoticesOff: "Benachrichtigungen ausschalten",
     blockedPeople: "Blockierte Personen",
     nobodyBlocked: "Sie haben niemanden blockiert.",
     unblockName: "{name} nicht mehr blockieren",

@@ -139,6 +139,16 @@ export const en = {
     pictureHint: "A picture of at most {limit}.",
     pictureTooLarge: "This file has {size}. At most {limit} are allowed.",
     uploading: "Uploading…",
+    notices: "Notifications",
+    noticesHint:
+      "Get notified when someone mentions you or writes to you, and when a session you marked is about to begin, even while this page is closed.",
+    noticesOn: "Notifications are on in this browser.",
+    noticesBlocked:
+      "Your browser blocks notifications from this page. You can allow them in its settings.",
+    noticesAbsent:
+      "This browser can’t show notifications from this page. On an iPhone or iPad, add the page to the Home Screen first.",
+    turnNoticesOn: "Turn on notifications",
+    turnNoticesOff: "Turn off notifications",
     blockedPeople: "Blocked people",
     nobodyBlocked: "You haven’t blocked anyone.",
     unblockName: "Unblock {name}",
