@@ -24,6 +24,7 @@ import { Crowds } from "./modules/rooms/crowds.js";
 import { roomModule } from "./modules/rooms/index.js";
 import { RoomWatch } from "./modules/rooms/watch.js";
 import { userModule } from "./modules/users/index.js";
+import type { RecordPorts } from "./modules/world/records.js";
 import { worldModule } from "./modules/world/index.js";
 import { Activity } from "./people/activity.js";
 import { Attendance } from "./people/attendance.js";
@@ -55,6 +56,7 @@ export interface LiveParts {
   readonly pushKey?: string | null;
   /** What is wrong with an address that a user names. */
   readonly addressFault?: (url: string) => Promise<string | undefined>;
+  readonly sealReport: RecordPorts["sealReport"];
 }
 
 /** The live layer of one process. Only code around it takes this: no part of it does. */
@@ -139,6 +141,7 @@ export function composeLive(parts: LiveParts) {
   const world = worldModule({
     ...delivery,
     ...{ store, random, doors, crowdsIn },
+    sealReport: parts.sealReport,
     keepChannels: (...args) => chat.channels.keepRights(...args),
     listAgain: (connections) => chat.readStates.listAgain(connections),
   });

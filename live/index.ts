@@ -3,6 +3,7 @@ import { WebSocketServer } from "ws";
 import type { LiveLimits } from "../config.js";
 import { processClock } from "../db/log/clock.js";
 import { processRandom } from "../db/log/random.js";
+import { sealReport } from "../plugins/auth/sealed-reports.js";
 import { Refusal } from "../plugins/http/errors.js";
 import { commands } from "./commands.js";
 import { composeLive, type LiveLayer } from "./compose.js";
@@ -50,6 +51,7 @@ export default fp<{ limits: LiveLimits; publicUrl?: string | undefined }>(
       metrics,
       pushKey: app.pushKey,
       addressFault: (url) => app.outbound.faultOf(url),
+      sealReport,
     });
     app.decorate("live", live);
 

@@ -516,6 +516,7 @@ export interface UserStore {
    * Lets a person into a world. The first entry creates a user, with a new UUID
    * as its id; later ones refresh its traits and `last_seen`, never its profile.
    * The log gets an entry if others may see a difference: other traits, or a user who was inactive.
+   * The audit notes a new screen.
    * A banned user stays as it is, and is still returned.
    * If several processes get the first entry at the same time, one creates the user.
    * An erased user is not found again: the same name then creates a new one.

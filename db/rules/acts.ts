@@ -1,5 +1,10 @@
 import type { Act } from "../contract/audit.js";
 
+/** The entry of the log that says no more than that an act was done. */
+export const noted = ({ type: act, subject, changes = [] }: Act) => ({
+  ...{ type: "noted" as const, act, subject, changes },
+});
+
 /**
  * Tokens were signed. The audit has their traits, and neither a token nor a name.
  * @param number how many.

@@ -1,6 +1,7 @@
 import type { Act, AuditEntry, AuditSelection } from "../contract/audit.js";
 import type { Author } from "../contract/author.js";
 import type { FieldChange } from "../log/fields.js";
+import { noted } from "../rules/acts.js";
 import { absent } from "../rules/preconditions.js";
 import { domain, type DomainLog } from "./domain.js";
 import type { Reading, Sql } from "./sql.js";
@@ -98,12 +99,9 @@ export const auditReads = (sql: Reading) => ({
 
 /** The writes of the audit, beside the rows that other writes add. */
 export const auditWrites = (sql: Sql, log: DomainLog) => ({
-  async record(
-    world: string,
-    { type, subject, changes = [] }: Act,
-  ): Promise<void> {
+  async record(world: string, act: Act): Promise<void> {
     if (!(await sql.one(HAS_WORLD, [world]))) throw absent("world");
-    log.append(world, { ...{ type: "noted", act: type, subject, changes } });
+    log.append(world, noted(act));
   },
 
   async prune(world: string, before: number, unseen: number): Promise<boolean> {

@@ -1,6 +1,6 @@
 import { randomBytes } from "node:crypto";
 import type { Invite } from "../contract/invites.js";
-import { inviteEnded, inviteMade } from "../rules/acts.js";
+import { inviteEnded, inviteMade, noted } from "../rules/acts.js";
 import { absent } from "../rules/preconditions.js";
 import { domain, type DomainLog } from "./domain.js";
 import type { Reading, Sql } from "./sql.js";
@@ -39,21 +39,17 @@ const writes = (sql: Sql, log: DomainLog) => {
         ? randomBytes(18).toString("base64url")
         : present.token;
       await sql.run(STORE, [world, room, token, ends]);
-      log.append(world, { type: "noted", ...noted(inviteMade(room)) });
+      log.append(world, noted(inviteMade(room)));
       return { token, room, ends };
     },
 
     async end(world: string, room: string): Promise<void> {
       await expectRoom(world, room);
       if ((await sql.run(DELETE, [world, room])) === 0) return;
-      log.append(world, { type: "noted", ...noted(inviteEnded(room)) });
+      log.append(world, noted(inviteEnded(room)));
     },
   };
 };
-
-const noted = ({ type: act, subject }: ReturnType<typeof inviteMade>) => ({
-  ...{ act, subject, changes: [] },
-});
 
 /** The links of rooms for people without a name. */
 export const invites = domain({

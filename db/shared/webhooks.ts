@@ -8,6 +8,7 @@ import {
   type WebhookState,
 } from "../contract/webhooks.js";
 import { changesBetween, type FieldChange } from "../log/fields.js";
+import { noted } from "../rules/acts.js";
 import { absent } from "../rules/preconditions.js";
 import { domain, type DomainLog } from "./domain.js";
 import type { Reading, Sql } from "./sql.js";
@@ -118,15 +119,12 @@ export const webhookWrites = (sql: Sql, log: DomainLog) => {
     return toWebhook(row);
   }
 
-  const noted = (
+  const record = (
     world: string,
-    act: string,
+    type: string,
     id: string,
     changes: readonly FieldChange[],
-  ) =>
-    log.append(world, {
-      ...{ type: "noted", act, subject: { webhook_id: id }, changes },
-    });
+  ) => log.append(world, noted({ type, subject: { webhook_id: id }, changes }));
 
   async function note(
     world: string,
@@ -159,7 +157,7 @@ export const webhookWrites = (sql: Sql, log: DomainLog) => {
       }
       const id = randomUUID();
       const { url, types, enabled, description } = settings;
-      noted(world, "webhook.created", id, changesOf(null, settings));
+      record(world, "webhook.created", id, changesOf(null, settings));
       await sql.run(INSERT, [
         ...[world, id, url, JSON.stringify(types), enabled ? 1 : 0],
         ...[description, Date.now(), secret, log.next(world) - 1],
@@ -186,7 +184,7 @@ export const webhookWrites = (sql: Sql, log: DomainLog) => {
         ),
       ];
       // An entry in any case, as it ends a delay in the process that delivers.
-      noted(world, "webhook.updated", id, changed);
+      record(world, "webhook.updated", id, changed);
       await sql.run(UPDATE, [
         ...[world, id, after.url, JSON.stringify(after.types)],
         ...[after.enabled ? 1 : 0, after.description, secret ?? before.secret],
@@ -200,7 +198,7 @@ export const webhookWrites = (sql: Sql, log: DomainLog) => {
 
     async delete(world: string, id: string): Promise<void> {
       const before = await expect(world, id);
-      noted(world, "webhook.deleted", id, changesOf(before, null));
+      record(world, "webhook.deleted", id, changesOf(before, null));
       await sql.run(DELETE, [world, id]);
       log.erased("webhooks");
     },
@@ -231,7 +229,7 @@ export const webhookWrites = (sql: Sql, log: DomainLog) => {
       state: WebhookState,
     ): Promise<boolean> {
       if (!(await note(world, id, of, state, false))) return false;
-      noted(world, "webhook.updated", id, [
+      record(world, "webhook.updated", id, [
         { field: "enabled", before: true, after: false },
       ]);
       return true;

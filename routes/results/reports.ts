@@ -1,6 +1,6 @@
 import type { FastifyPluginAsync, FastifyRequest } from "fastify";
-import { resultOf } from "../../plugins/reports/report.js";
-import { unsealReport } from "../../plugins/reports/sealed.js";
+import { resultOf } from "../../db/results/reports.js";
+import { unsealReport } from "../../plugins/auth/sealed-reports.js";
 import { headerRefs } from "../../plugins/openapi/parts.js";
 import { forbidden } from "../../plugins/http/errors.js";
 import { isWithheld, may } from "../../schemas/plain/permissions.js";

@@ -14,6 +14,7 @@ import type {
   UserChanges,
   Visitor,
 } from "../../contract/store.js";
+import { kioskCreated, noted } from "../../rules/acts.js";
 import { foldedFieldsOf } from "../../rules/user-fields.js";
 import {
   MAX_BLOCKED,
@@ -87,8 +88,10 @@ export async function enterUser(
     const entry = enteredUser(row.id, !known, hasOthers);
     // A host made the screen; people make themselves by their first login.
     const isScreen = kindOf({ client_id: clientId }) === "kiosk";
-    if (!known && isScreen) log.append(entry);
-    else log.appendOf(row.id, entry);
+    if (!known && isScreen) {
+      log.append(entry);
+      log.append(noted(kioskCreated(row.id)));
+    } else log.appendOf(row.id, entry);
   }
   return row;
 }

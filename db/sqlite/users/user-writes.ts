@@ -20,6 +20,7 @@ import {
   type UserRow,
 } from "../../rules/rows.js";
 import { enteredUser, moderatedUser, updatedUser } from "../../log/changes.js";
+import { kioskCreated, noted } from "../../rules/acts.js";
 import { foldedFieldsOf } from "../../rules/user-fields.js";
 import {
   MAX_BLOCKED,
@@ -127,9 +128,10 @@ export function userWrites(db: Connection, sql: Sql, log: WriteLog) {
       const id = randomUUID();
       const entry = enteredUser(id, true);
       // A host made the screen; people make themselves by their first login.
-      if (kindOf({ client_id: clientId }) === "kiosk")
+      if (kindOf({ client_id: clientId }) === "kiosk") {
         log.append(worldId, entry);
-      else log.appendOf(worldId, id, entry);
+        log.append(worldId, noted(kioskCreated(id)));
+      } else log.appendOf(worldId, id, entry);
       return create.get(
         id,
         worldId,

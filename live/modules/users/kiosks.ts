@@ -1,7 +1,5 @@
 import { signKiosk } from "../../../db/worlds.js";
-import { kioskCreated } from "../../../db/rules/acts.js";
 import { kindOf, kioskId } from "../../../db/rules/user-kinds.js";
-import type { AuditStore } from "../../../db/contract/audit.js";
 import type { UserStore } from "../../../db/contract/store.js";
 import type { Clock } from "../../../db/log/clock.js";
 import type { Random } from "../../../db/log/random.js";
@@ -17,7 +15,7 @@ import { publicUser } from "../../rules/shapes.js";
 export interface KioskPorts {
   readonly clock: Clock;
   readonly random: Random;
-  readonly store: { readonly users: UserStore; readonly audit: AuditStore };
+  readonly store: { readonly users: UserStore };
 }
 
 /** Users that are screens. To end the token of a screen, erase its user. */
@@ -36,14 +34,12 @@ async function create(
   const fault = boundFault(profile, MAX_PROFILE);
   if (fault) throw invalidPayload({ profile: [fault] });
   const { store, random, clock } = ports;
-  const { author } = connection;
   const visitor = { clientId: kioskId(random.id()), traits: new Set<string>() };
   const user = await store.users.enter(
     connection.world,
     { ...visitor, profile },
-    author,
+    connection.author,
   );
-  await store.audit.record(connection.world, kioskCreated(user.id), author);
   const admin = may("user.manage");
   return { user: publicUser(user, world.value, clock.date(), admin) };
 }

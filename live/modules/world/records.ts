@@ -2,16 +2,18 @@ import type { AuditEntry, AuditStore } from "../../../db/contract/audit.js";
 import type { RoomStore, UserStore } from "../../../db/contract/store.js";
 import { tokenCreated } from "../../../db/rules/acts.js";
 import { signToken } from "../../../db/worlds.js";
+import type { World } from "../../../schemas/worlds.js";
 import type { Commands } from "../../../schemas/live/index.js";
 import { linkTo } from "../../../schemas/plain/links.js";
 import {
   parseReport,
+  type ProvenBy,
   type Report,
   reportNames,
   type ReportName,
   resultOf,
-} from "../../../plugins/reports/report.js";
-import { sealReport } from "../../../plugins/reports/sealed.js";
+  type SealedReport,
+} from "../../../db/results/reports.js";
 import { kinds } from "../../../db/results/index.js";
 import type { Clock } from "../../../db/log/clock.js";
 import type { Random } from "../../../db/log/random.js";
@@ -28,6 +30,11 @@ import { mayInRoom } from "../../rules/rights.js";
 export interface RecordPorts {
   readonly clock: Clock;
   readonly random: Random;
+  /** The part of an address that holds a report and the rights of the person who asked. */
+  readonly sealReport: (
+    world: World,
+    report: SealedReport & { readonly key?: ProvenBy | undefined },
+  ) => string;
   readonly store: {
     readonly audit: AuditStore;
     readonly rooms: RoomStore;
@@ -169,7 +176,7 @@ async function status(
 ) {
   const report = parseReport(resultid);
   if (!report) throw invalidPayload({ resultid: ["There is no such report."] });
-  const address = sealReport(world.value, {
+  const address = ports.sealReport(world.value, {
     ...report,
     user: me.id,
     traits: [...login.traits],

@@ -1,4 +1,5 @@
 import { INDEX } from "../../../db/log/entries.js";
+import { kioskId } from "../../../db/rules/user-kinds.js";
 import { keyOf, worldOf } from "../../helper.js";
 import { usersOf } from "../../listed.js";
 import { Expecting, me } from "./logged.js";
@@ -171,6 +172,22 @@ export async function logWorldContract(contract: Contract): Promise<void> {
       () => users.enter("demo", { ...eve, traits: new Set(["b"]) }, me),
       [{ type: "user.entered", user, ...own(user) }],
       [async () => (await get())?.traits, ["b"]],
+    );
+    await expecting.write(
+      "a new screen",
+      () =>
+        users.enter(
+          "demo",
+          { clientId: kioskId("hall"), traits: new Set() },
+          me,
+        ),
+      ({ id }) => [
+        { type: "user.entered", user: id },
+        {
+          ...{ type: "noted", act: "kiosk.created" },
+          subject: { user_id: id },
+        },
+      ],
     );
     const { id: uploader } = await users.enter("demo", {
       ...{ tokenId: "uploader", traits: new Set() },

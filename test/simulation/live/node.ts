@@ -3,6 +3,7 @@ import type { LiveLimits } from "../../../config.js";
 import type { AnyEvent } from "../../../db/contract/events.js";
 import { LogEvents } from "../../../db/log/log-events.js";
 import { type Store, StoreError } from "../../../db/contract/store.js";
+import { sealReport } from "../../../plugins/auth/sealed-reports.js";
 import { composeLive, type LiveLayer } from "../../../live/compose.js";
 import {
   type Identified,
@@ -79,7 +80,7 @@ export class Node {
     events.subscribe((event) => this.#learn(event));
     this.live = composeLive({
       ...{ clock: time, random: { id: () => random.uuid() }, store, events },
-      ...{ limits, metrics: undefined, log: this.#logger() },
+      ...{ limits, metrics: undefined, log: this.#logger(), sealReport },
       identify: ({ token, clientId }, world) =>
         this.#identify(token, clientId, world),
       guests: new Guests(store.users, events, {

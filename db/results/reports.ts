@@ -1,8 +1,10 @@
-import type { ResultsKind } from "../../db/results/index.js";
+import type { ResultsKind } from "./index.js";
+import type { TokenIssuer } from "../../schemas/issuers.js";
 import { uuid } from "../../schemas/plain/texts.js";
+import type { WorldKey } from "../../schemas/worlds.js";
 
-// Reports are what Venueless calls results. A report is made when its address is opened
-// a report, so the id of a report says what it is.
+// Reports are what Venueless calls results. A report is made when its address is opened, so the
+// id of a report says what it is.
 
 const kindOf = {
   attendee_list: "people",
@@ -28,6 +30,18 @@ export interface Report {
   /** Only of the room with this id. */
   readonly room?: string | undefined;
 }
+
+/** The address of a report, with the rights of the person who asked for it. */
+export interface SealedReport extends Report {
+  /** The id of that person. */
+  readonly user: string;
+  readonly traits: readonly string[];
+  /** In milliseconds since 1970. */
+  readonly ends: number;
+}
+
+/** What proved who a person is. */
+export type ProvenBy = WorldKey | TokenIssuer;
 
 const UUID = new RegExp(uuid.pattern);
 
