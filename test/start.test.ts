@@ -1,5 +1,6 @@
 import { readdirSync, readFileSync } from "node:fs";
 import { join } from "node:path";
+import { fileURLToPath } from "node:url";
 import t from "tap";
 import { bundled, startFoyer } from "./helper.js";
 import { testdir } from "./testdir.js";
@@ -52,6 +53,30 @@ void t.test("a start loads no package that may never be used", async (t) => {
     [],
   );
 });
+
+void t.test("a thread of the database loads no schemas", async (t) => {
+  for (const name of ["writer", "search"]) {
+    const thread = `../db/sqlite/engine/${name}-thread.js`;
+    const seen = modulesOf(fileURLToPath(new URL(thread, import.meta.url)));
+    t.ok(seen.size > 10, `${seen.size} modules`);
+    const packages = [...seen].filter((name) => !/^(node:|[./])/.test(name));
+    t.strictSame(packages, ["better-sqlite3"], name);
+  }
+});
+
+/** The paths of all modules of Foyer that a module needs, and the names of others. */
+function modulesOf(path: string, seen = new Set<string>()): Set<string> {
+  if (seen.has(path)) return seen;
+  seen.add(path);
+  const text = readFileSync(path, "utf8");
+  for (const [, name] of text.matchAll(
+    /^(?:import|export) (?:[^;]*? from )?"([^"]+)";/gms,
+  )) {
+    if (name!.startsWith(".")) modulesOf(join(path, "..", name!), seen);
+    else seen.add(name!);
+  }
+  return seen;
+}
 
 void t.test("the bundle loads a few modules", async (t) => {
   const loaded = new Set(await loadedBy(t, bundled));

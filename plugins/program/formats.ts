@@ -1,9 +1,7 @@
 import { Worker } from "node:worker_threads";
 import pLimit from "p-limit";
-import {
-  type ProgramDocument,
-  UnreadableDocument,
-} from "../../schemas/documents/program-document.js";
+import type { ProgramDocument } from "../../schemas/documents/program-document.js";
+import { UnreadableDocument } from "../../schemas/documents/unreadable.js";
 import { InvalidData } from "../../schemas/validate.js";
 import { StoreError } from "../../db/contract/store.js";
 import type { ExportedProgram } from "./exports/program.js";

@@ -1,8 +1,6 @@
 import { createHash } from "node:crypto";
-import type { Faults } from "../errors.js";
 import type { Session, Speaker } from "../program/program.js";
 import { UUID } from "../plain/texts.js";
-import { InvalidData } from "../validate.js";
 
 // A program as a document describes it: in Foyer's words, whatever its format was, but without
 // the ids of a world. `db/rules/program-import.ts` compares it with the program of a world.
@@ -94,22 +92,6 @@ export interface ImportResult {
   deleted: number;
   rooms_created: number;
   problems: ImportProblem[];
-}
-
-/** A document that cannot be read, with the line or the path where it breaks. */
-export class UnreadableDocument extends InvalidData {
-  /**
-   * @param position a path names the field of the message; a line begins the message.
-   * @param message a sentence.
-   */
-  constructor(position: Position, message: string) {
-    super(faultsOf(position, message));
-  }
-}
-
-function faultsOf({ line, path }: Position, message: string): Faults {
-  const sentence = line === undefined ? message : `Line ${line}: ${message}`;
-  return { [path ?? "non_field_errors"]: [sentence] };
 }
 
 /** An `import_id` that fits: one that is too long becomes a hash of itself. */

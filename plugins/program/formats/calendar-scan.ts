@@ -1,4 +1,4 @@
-import { UnreadableDocument } from "../../../schemas/documents/program-document.js";
+import { UnreadableDocument } from "../../../schemas/documents/unreadable.js";
 
 /** How deep components may nest. A calendar needs four levels. */
 const MAX_DEPTH = 8;

@@ -1,5 +1,5 @@
 import { CsvError, parse } from "csv-parse/sync";
-import { UnreadableDocument } from "../../../schemas/documents/program-document.js";
+import { UnreadableDocument } from "../../../schemas/documents/unreadable.js";
 import { type Draft, quoted } from "./draft.js";
 
 /** The columns of a program. Only the title must be there. */

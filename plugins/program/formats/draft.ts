@@ -9,13 +9,13 @@ import { timeText } from "../../../schemas/plain/times.js";
 import {
   importId,
   importIdByStart,
-  UnreadableDocument,
   type DocumentSession,
   type DocumentSpeaker,
   type ImportProblem,
   type Position,
   type ProgramDocument,
 } from "../../../schemas/documents/program-document.js";
+import { UnreadableDocument } from "../../../schemas/documents/unreadable.js";
 import type { Session } from "../../../schemas/program/program.js";
 import { localTime, momentOf, type LocalTime } from "./zones.js";
 

@@ -1,8 +1,6 @@
 import ICAL from "ical.js";
-import {
-  type Position,
-  UnreadableDocument,
-} from "../../../schemas/documents/program-document.js";
+import type { Position } from "../../../schemas/documents/program-document.js";
+import { UnreadableDocument } from "../../../schemas/documents/unreadable.js";
 import { eventLines } from "./calendar-scan.js";
 import { calendarTime, type CalendarTime, Zones } from "./calendar-times.js";
 import { type Draft, quoted } from "./draft.js";

@@ -1,4 +1,4 @@
-import { UnreadableDocument } from "../../../schemas/documents/program-document.js";
+import { UnreadableDocument } from "../../../schemas/documents/unreadable.js";
 import type { Draft } from "./draft.js";
 import {
   ScheduleReader,

@@ -1,8 +1,6 @@
 import { XMLParser, XMLValidator } from "fast-xml-parser";
-import {
-  type Position,
-  UnreadableDocument,
-} from "../../../schemas/documents/program-document.js";
+import type { Position } from "../../../schemas/documents/program-document.js";
+import { UnreadableDocument } from "../../../schemas/documents/unreadable.js";
 import type { Draft } from "./draft.js";
 import { Lines } from "./lines.js";
 import {

@@ -1,4 +1,4 @@
-import { UnreadableDocument } from "../../../schemas/documents/program-document.js";
+import { UnreadableDocument } from "../../../schemas/documents/unreadable.js";
 import { Lines } from "./lines.js";
 
 // What is refused before a parser of XML sees it: it would follow, guess, or mend what is wrong.
