@@ -17,6 +17,15 @@ export type RoomList = Schemas["RoomList"];
 export type User = Schemas["User"];
 export type UserList = Schemas["UserList"];
 export type UserName = Schemas["UserName"];
+/** A part of the program, as the HTTP API has it. */
+export type Session = Schemas["Session"];
+export type SessionDraft = Schemas["SessionDraft"];
+export type SessionChanges = Schemas["SessionChanges"];
+export type Speaker = Schemas["Speaker"];
+export type SpeakerDraft = Schemas["SpeakerDraft"];
+export type SpeakerChanges = Schemas["SpeakerChanges"];
+/** What an import of a program did, or would do. */
+export type ImportedProgram = Schemas["ImportedProgram"];
 /** The activity in a world. */
 export type Activity = Schemas["Activity"];
 /** A file that was uploaded to the world; not the `File` of a browser. */
@@ -26,6 +35,14 @@ export type FileList = Schemas["FileList"];
 export type RoomsQuery = NonNullable<
   paths["/api/v1/worlds/{world_id}/rooms"]["get"]["parameters"]["query"]
 >;
+
+/** How an import treats what only one of document and world has. */
+export interface ImportQuery {
+  /** Change nothing, and answer what would happen. */
+  dry_run?: boolean;
+  create_rooms?: boolean;
+  remove_missing?: boolean;
+}
 
 /** Selects a page of users or files. */
 export interface PageQuery {
@@ -106,6 +123,90 @@ export class Foyer {
   /** Deletes a room. */
   async deleteRoom(id: string, options?: WriteOptions): Promise<void> {
     await this.#send("DELETE", roomPath(id), undefined, options);
+  }
+
+  /** A session of the program. */
+  getSession(id: string): Promise<Versioned<Session>> {
+    return this.#versioned<Session>("GET", partPath("sessions", id));
+  }
+
+  /** Adds a session to the program. */
+  createSession(draft: SessionDraft): Promise<Versioned<Session>> {
+    return this.#versioned<Session>("POST", "/sessions/", draft);
+  }
+
+  /** Replaces the named fields of a session. */
+  updateSession(
+    id: string,
+    changes: SessionChanges,
+    options?: WriteOptions,
+  ): Promise<Versioned<Session>> {
+    const path = partPath("sessions", id);
+    return this.#versioned<Session>("PATCH", path, changes, options);
+  }
+
+  /** Deletes a session. */
+  async deleteSession(id: string, options?: WriteOptions): Promise<void> {
+    await this.#send("DELETE", partPath("sessions", id), undefined, options);
+  }
+
+  /** A speaker of the program. */
+  getSpeaker(id: string): Promise<Versioned<Speaker>> {
+    return this.#versioned<Speaker>("GET", partPath("speakers", id));
+  }
+
+  /** Adds a speaker, whom sessions may name. */
+  createSpeaker(draft: SpeakerDraft): Promise<Versioned<Speaker>> {
+    return this.#versioned<Speaker>("POST", "/speakers/", draft);
+  }
+
+  /** Replaces the named fields of a speaker. */
+  updateSpeaker(
+    id: string,
+    changes: SpeakerChanges,
+    options?: WriteOptions,
+  ): Promise<Versioned<Speaker>> {
+    const path = partPath("speakers", id);
+    return this.#versioned<Speaker>("PATCH", path, changes, options);
+  }
+
+  /** Deletes a speaker, and takes them out of their sessions. */
+  async deleteSpeaker(id: string, options?: WriteOptions): Promise<void> {
+    await this.#send("DELETE", partPath("speakers", id), undefined, options);
+  }
+
+  /**
+   * Makes the program agree with a document of pretalx, frab, a calendar or a table.
+   * @param type its media type: `text/csv` for a table; of the others, the content decides.
+   */
+  async importProgram(
+    document: Blob | string,
+    type: string,
+    query: ImportQuery = {},
+  ): Promise<ImportedProgram> {
+    const params = new URLSearchParams();
+    for (const [name, value] of Object.entries(query)) {
+      if (value) params.set(name, "true");
+    }
+    const answer = await this.#fetch(
+      `${this.#api}/program/?${params.toString()}`,
+      {
+        method: "PUT",
+        headers: { ...(await this.#authorization()), "content-type": type },
+        body: document,
+      },
+    );
+    return (await answer.json()) as ImportedProgram;
+  }
+
+  /** The whole program as one document. */
+  async exportProgram(
+    format: "json" | "schedule.json" | "ics",
+  ): Promise<string> {
+    const answer = await this.#fetch(`${this.#api}/program/?format=${format}`, {
+      headers: await this.#authorization(),
+    });
+    return answer.text();
   }
 
   /** One page of the users of the world, the last seen first. */
@@ -262,6 +363,9 @@ async function* allPages<T>(
     if (next === null) return;
   }
 }
+
+const partPath = (part: "sessions" | "speakers", id: string) =>
+  `/${part}/${encodeURIComponent(id)}/`;
 
 const roomPath = (id: string) => `/rooms/${encodeURIComponent(id)}/`;
 

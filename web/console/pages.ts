@@ -51,6 +51,17 @@ export const pages: readonly ConsolePage[] = [
     load: () => import("./world/World.svelte"),
   },
   {
+    word: "program",
+    label: "console.program",
+    icon: "calendar",
+    group: "Event",
+    // `program.update` has no word of its own: without a rule, it is `room.update`.
+    isFor: (state) =>
+      may(state, "world:api") &&
+      (may(state, "world:update") || anywhere(state, "room:update")),
+    load: () => import("./program/Program.svelte"),
+  },
+  {
     word: "rooms",
     label: "console.rooms",
     icon: "stage",

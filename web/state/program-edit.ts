@@ -1,0 +1,161 @@
+import {
+  FoyerError,
+  type Foyer,
+  type SentSession,
+  type SentSpeaker,
+  type Session,
+  type SessionChanges,
+  type SpeakerChanges,
+} from "../../client/index.js";
+import { localOf, timeAt } from "../lib/zones.js";
+import { same, type Source, type Values } from "./draft.js";
+import { isTimed } from "./program.js";
+
+// Writes to the program, none of which overwrites what another user wrote meanwhile.
+
+/** How often a session is read again that changes while it is written. */
+const TRIES = 5;
+
+/** How a change of single fields ended. */
+export type Saved =
+  | { readonly is: "saved" }
+  /** Another user changed the same fields; nothing was written. */
+  | { readonly is: "changed"; readonly theirs: Session };
+
+/**
+ * Changes fields of a session, unless others changed the same fields meanwhile.
+ * @param seen the session as the user saw it while changing it.
+ * @throws {FoyerError} if the server refuses it.
+ */
+export async function saveFields(
+  api: Foyer,
+  seen: SentSession,
+  changes: SessionChanges,
+): Promise<Saved> {
+  const names = Object.keys(changes) as (keyof SessionChanges)[];
+  for (let tries = 1; ; tries++) {
+    const theirs = await api.getSession(seen.id);
+    const isChanged = names.some(
+      (name) =>
+        !same(theirs[name], seen[name]) && !same(theirs[name], changes[name]),
+    );
+    if (isChanged) return { is: "changed", theirs };
+    try {
+      await api.updateSession(seen.id, changes, { ifMatch: theirs.etag });
+      return { is: "saved" };
+    } catch (error) {
+      const isStale = error instanceof FoyerError && error.status === 412;
+      if (!isStale || tries === TRIES) throw error;
+    }
+  }
+}
+
+/**
+ * The times of a session whose start or end is moved to another time of its day. An end before the
+ * start is on the next day. A start takes the end with it.
+ * @param clock as `09:05`.
+ * @returns undefined for a session without a time, and for a text that is no time.
+ */
+export function movedTo(
+  session: SentSession,
+  side: "start" | "end",
+  clock: string,
+  zone: string,
+): { starts_at: string; ends_at: string } | undefined {
+  if (!isTimed(session) || !/^\d\d:\d\d$/.test(clock)) return undefined;
+  const start = Date.parse(session.starts_at);
+  const end = Date.parse(session.ends_at);
+  const moved = timeAt(`${localOf(start, zone).slice(0, 11)}${clock}`, zone);
+  if (moved === undefined) return undefined;
+  const DAY = 24 * 60 * 60_000;
+  const [from, to] =
+    side === "start"
+      ? [moved, moved + (end - start)]
+      : [start, moved > start ? moved : moved + DAY];
+  return {
+    starts_at: new Date(from).toISOString(),
+    ends_at: new Date(to).toISOString(),
+  };
+}
+
+/** The sessions in the same room at the same time, by id. */
+export function overlaps(
+  sessions: readonly SentSession[],
+): ReadonlyMap<string, SentSession> {
+  const found = new Map<string, SentSession>();
+  const rooms = new Map<string, SentSession[]>();
+  for (const session of sessions) {
+    if (session.room_id === null || !isTimed(session)) continue;
+    const others = rooms.get(session.room_id) ?? [];
+    rooms.set(session.room_id, others);
+    // They come by their start.
+    const other = others.find((it) => it.ends_at! > session.starts_at);
+    if (other) {
+      found.set(session.id, other);
+      if (!found.has(other.id)) found.set(other.id, session);
+    }
+    others.push(session);
+  }
+  return found;
+}
+
+const valuesOf = ({ ...values }: object): Values => {
+  const { id: _id, warnings: _warnings, ...rest } = values as Values;
+  return rest;
+};
+
+const picked = (values: Values, names: readonly string[]) =>
+  Object.fromEntries(names.map((name) => [name, values[name] ?? null]));
+
+/** A session as a draft of all its fields. */
+export const sessionSource = (api: Foyer, id: string): Source => ({
+  async read() {
+    const session = await api.getSession(id);
+    return { values: valuesOf(session), version: session.etag };
+  },
+  async write(values, changed, version) {
+    const changes = picked(values, changed) as SessionChanges;
+    const session = await api.updateSession(id, changes, { ifMatch: version });
+    return { values: valuesOf(session), version: session.etag };
+  },
+});
+
+/** A speaker as a draft of all their fields. */
+export const speakerSource = (api: Foyer, id: string): Source => ({
+  async read() {
+    const speaker = await api.getSpeaker(id);
+    return { values: valuesOf(speaker), version: speaker.etag };
+  },
+  async write(values, changed, version) {
+    const changes = picked(values, changed) as SpeakerChanges;
+    const speaker = await api.updateSpeaker(id, changes, { ifMatch: version });
+    return { values: valuesOf(speaker), version: speaker.etag };
+  },
+});
+
+/** Links as lines, each with a title and an address: `Slides https://…`. */
+export const linesOf = (
+  links: readonly { title?: string; label?: string; url: string }[],
+): string =>
+  links
+    .map(({ title, label, url }) =>
+      [title ?? label, url].filter(Boolean).join(" "),
+    )
+    .join("\n");
+
+/** The links in lines. The last word of a line is its address. */
+export const linksIn = (text: string): { title: string; url: string }[] =>
+  text
+    .split("\n")
+    .map((line) => line.trim())
+    .filter((line) => line !== "")
+    .map((line) => {
+      const url = line.split(/\s+/).at(-1)!;
+      return { title: line.slice(0, -url.length).trim(), url };
+    });
+
+/** The names of speakers, in the order of a session. */
+export const namesOf = (
+  ids: readonly string[],
+  speakers: ReadonlyMap<string, SentSpeaker>,
+): string => ids.flatMap((id) => speakers.get(id)?.name ?? []).join(", ");
