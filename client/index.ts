@@ -184,18 +184,11 @@ export class Foyer {
     type: string,
     query: ImportQuery = {},
   ): Promise<ImportedProgram> {
-    const params = new URLSearchParams();
-    for (const [name, value] of Object.entries(query)) {
-      if (value) params.set(name, "true");
-    }
-    const answer = await this.#fetch(
-      `${this.#api}/program/?${params.toString()}`,
-      {
-        method: "PUT",
-        headers: { ...(await this.#authorization()), "content-type": type },
-        body: document,
-      },
-    );
+    const answer = await this.#fetch(`${this.#api}/program/${queryOf(query)}`, {
+      method: "PUT",
+      headers: { ...(await this.#authorization()), "content-type": type },
+      body: document,
+    });
     return (await answer.json()) as ImportedProgram;
   }
 
@@ -203,9 +196,7 @@ export class Foyer {
   async exportProgram(
     format: "json" | "schedule.json" | "ics",
   ): Promise<string> {
-    const answer = await this.#fetch(`${this.#api}/program/?format=${format}`, {
-      headers: await this.#authorization(),
-    });
+    const answer = await this.#send("GET", `/program/?format=${format}`);
     return answer.text();
   }
 
@@ -297,11 +288,7 @@ export class Foyer {
   }
 
   async #page<T>(path: string, query: object): Promise<T> {
-    const params = new URLSearchParams();
-    for (const [name, value] of Object.entries(query)) {
-      if (value !== undefined) params.set(name, String(value));
-    }
-    const answer = await this.#send("GET", `${path}?${params.toString()}`);
+    const answer = await this.#send("GET", path + queryOf(query));
     return (await answer.json()) as T;
   }
 
@@ -362,6 +349,15 @@ async function* allPages<T>(
     yield* results;
     if (next === null) return;
   }
+}
+
+/** A query without what is undefined. */
+function queryOf(query: object): string {
+  const params = new URLSearchParams();
+  for (const [name, value] of Object.entries(query)) {
+    if (value !== undefined) params.set(name, String(value));
+  }
+  return `?${params.toString()}`;
 }
 
 const partPath = (part: "sessions" | "speakers", id: string) =>
