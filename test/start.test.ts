@@ -2,7 +2,7 @@ import { readdirSync, readFileSync } from "node:fs";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
 import t from "tap";
-import { bundled, startFoyer } from "./helper.js";
+import { bundled, modules, startFoyer } from "./helper.js";
 import { testdir } from "./testdir.js";
 
 // A start is as long, and an idle server as large, as the modules that it loads.
@@ -18,7 +18,7 @@ const LATER = [
 /** The addresses of all modules that a server loaded, with its threads. */
 async function loadedBy(
   t: Parameters<typeof startFoyer>[0],
-  main?: string,
+  main: string,
 ): Promise<string[]> {
   const folder = testdir(t, { coverage: {}, data: {} });
   // Node.js writes what it ran, of each thread, when it ends.
@@ -39,7 +39,7 @@ async function loadedBy(
 }
 
 void t.test("a start loads no package that may never be used", async (t) => {
-  const loaded = await loadedBy(t);
+  const loaded = await loadedBy(t, modules);
   const packages = new Set(
     loaded.flatMap((url) => {
       const [, name] =

@@ -7,7 +7,7 @@ export interface Scope {
   readonly isAlone: boolean;
   /**
    * Whether the client asked for changes. Others hear of schedules only where they are, and
-   * never that their user is silenced.
+   * never that their user is silenced, or of the type of a poll.
    */
   readonly changes: boolean;
 }
@@ -30,9 +30,11 @@ export function pictureOf(
   const items = (list: readonly Listed[] | undefined, room: string) =>
     list
       ?.filter((it) => !isOwn(it, room))
-      .map((it) =>
-        isAlone ? it : { ...it, voted: null, answers: null, results: null },
-      )
+      .map((it) => ({
+        ...it,
+        ...(!changes && { poll_type: undefined }),
+        ...(!isAlone && { voted: null, answers: null, results: null }),
+      }))
       .toSorted((a, b) => (a.id < b.id ? -1 : 1));
   return {
     user: {
