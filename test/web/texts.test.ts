@@ -1,7 +1,7 @@
+import { readFile } from "node:fs/promises";
 import fc from "fast-check";
 import t from "tap";
-import { de as attend } from "../../web/i18n/de.js";
-import { de as run } from "../../web/i18n/console/de.js";
+import { languages } from "../../web/i18n/index.js";
 import { isSame } from "../../web/lib/json.js";
 import { agoText, isoOf, localInput } from "../../web/lib/times.js";
 
@@ -43,8 +43,78 @@ void t.test("times", async (t) => {
   t.equal(ago(90_000), "yesterday");
 });
 
-void t.test("German speaks to everybody in the same way", async (t) => {
-  const texts = JSON.stringify([attend, run]);
-  t.match(texts, /\bSie\b/);
-  t.notMatch(texts, /\b(du|dich|dir|deine?[nmrs]?)\b/i);
+/** The texts of a language, by section, name and form. */
+async function textsOf(code: string): Promise<Map<string, string>> {
+  const { load, loadConsole } = languages[code]!;
+  const found = new Map<string, string>();
+  const add = (value: unknown, path: string) => {
+    if (typeof value === "string") found.set(path, value);
+    else {
+      for (const [name, inner] of Object.entries(value as object)) {
+        add(inner, path === "" ? name : `${path}.${name}`);
+      }
+    }
+  };
+  add(await load(), "");
+  add((await loadConsole?.()) ?? {}, "");
+  return found;
+}
+
+const withoutForm = (path: string) => path.split(".").slice(0, 2).join(".");
+const placeholders = (text: string) => [
+  ...new Set(
+    text
+      .match(/\{\w+\}/g)
+      ?.filter((it) => it !== "{n}")
+      .sort(),
+  ),
+];
+
+void t.test("every language says what English says", async (t) => {
+  const english = await textsOf("en");
+  const expected = new Map(
+    [...english].map(([path, text]) => [withoutForm(path), text]),
+  );
+  for (const code of Object.keys(languages)) {
+    const texts = await textsOf(code);
+    const own = new Set([...texts.keys()].map(withoutForm));
+    t.same([...own].sort(), [...expected.keys()].sort(), code);
+    const forms = new Intl.PluralRules(code).resolvedOptions().pluralCategories;
+    for (const [path, text] of texts) {
+      const base = withoutForm(path);
+      t.not(text.trim(), "", `${code} ${path}`);
+      t.same(
+        placeholders(text),
+        placeholders(expected.get(base)!),
+        `${code} ${path}`,
+      );
+      if (base === path) continue;
+      for (const form of forms) t.ok(texts.has(`${base}.${form}`), path);
+    }
+  }
+});
+
+void t.test("German has one name for each thing, and says Sie", async (t) => {
+  const lines = [...(await textsOf("de")).values()];
+  const text = lines.join("\n");
+  t.match(text, /\bSie\b/);
+  t.notMatch(text, /\b(du|dich|dir|deine?[nmrs]?)\b/i);
+  const terms = (await readFile("web/i18n/README.md", "utf8"))
+    .split("\n")
+    .filter((line) => line.startsWith("| ") && !line.startsWith("| English"))
+    .map((line) => line.split("|").map((cell) => cell.trim()))
+    .slice(1);
+  t.ok(terms.length > 20);
+  for (const [, , german = "", others = ""] of terms) {
+    for (const word of german.split(", ")) {
+      t.match(text.toLowerCase(), word.toLowerCase());
+    }
+    for (const word of others.split(", ").filter(Boolean)) {
+      const pattern = new RegExp(`(?<!\\p{L})${word}(?!\\p{L})`, "iu");
+      t.same(
+        lines.filter((line) => pattern.test(line)),
+        [],
+      );
+    }
+  }
 });

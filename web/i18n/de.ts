@@ -275,7 +275,7 @@ export const de: Messages = {
     title: "Programm",
     none: "Noch kein Programm",
     noneText:
-      "Sobald das Organisationsteam Programmpunkte veröffentlicht, stehen sie hier.",
+      "Sobald die Veranstalter Programmpunkte veröffentlichen, stehen sie hier.",
     gone: "Dieser Programmpunkt ist nicht im Programm",
     goneText: "Er wurde entfernt oder ist für Sie nicht freigegeben.",
     toProgram: "Zum Programm",

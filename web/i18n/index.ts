@@ -15,15 +15,16 @@ export type Key = {
 interface Language {
   name: string;
   load: () => Promise<Messages>;
-  loadConsole: () => Promise<ConsoleMessages>;
+  /** The words of the console; without them it is in English. */
+  loadConsole?: () => Promise<ConsoleMessages>;
 }
 
-/** Every language by its code. One file each, and one for the console. */
+/** Every language by its code. README.md says how to add one. */
 export const languages: Record<string, Language> = {
   en: {
     name: "English",
     load: async () => en,
-    loadConsole: () => import("./console/en.js").then(({ en }) => en),
+    loadConsole: loadEnglishConsole,
   },
   de: {
     name: "Deutsch",
@@ -31,6 +32,10 @@ export const languages: Record<string, Language> = {
     loadConsole: () => import("./console/de.js").then(({ de }) => de),
   },
 };
+
+async function loadEnglishConsole(): Promise<ConsoleMessages> {
+  return (await import("./console/en.js")).en;
+}
 
 let messages: Messages & Partial<ConsoleMessages> = en;
 let language = "en";
@@ -74,7 +79,7 @@ export async function useLanguage(
   code: string,
   ofConsole = false,
 ): Promise<void> {
-  const { load, loadConsole } = languages[code]!;
+  const { load, loadConsole = loadEnglishConsole } = languages[code]!;
   const parts = await Promise.all([load(), ofConsole ? loadConsole() : {}]);
   messages = { ...parts[0], ...parts[1] };
   language = code;

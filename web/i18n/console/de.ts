@@ -37,17 +37,17 @@ export const de: ConsoleMessages = {
     tokenEmpty: "Fügen Sie zuerst ein Token ein.",
     tokenMalformed: "Das ist kein Token.",
     tokenAnonymous:
-      "Dieses Token nennt keine Person (uid) und darf die Schlüssel dieser Welt nicht sehen. Die Konsole braucht das Token einer Person.",
-    worldId: "Welt",
+      "Dieses Token nennt keine Person (uid) und darf die Schlüssel dieser Veranstaltung nicht sehen. Die Konsole braucht das Token einer Person.",
+    worldId: "Kennung der Veranstaltung",
     worldIdHint:
-      "Diese Adresse nennt keine Welt. Geben Sie ihre Kennung ein, etwa „sample“.",
+      "Diese Adresse nennt keine Veranstaltung. Geben Sie ihre Kennung ein, etwa „sample“.",
     expired: "Dieses Token ist abgelaufen. Melden Sie sich mit einem neuen an.",
     invalid:
-      "Der Server nimmt dieses Token nicht an: Sein Schlüssel wurde entfernt, oder es gehört zu einer anderen Welt.",
-    denied: "Diese Welt lässt die Person mit diesem Token nicht ein.",
+      "Der Server nimmt dieses Token nicht an: Sein Schlüssel wurde entfernt, oder es gehört zu einer anderen Veranstaltung.",
+    denied: "Diese Veranstaltung lässt die Person mit diesem Token nicht ein.",
     replaced:
-      "Sie haben die Konsole anderswo geöffnet, und die Welt begrenzt die Verbindungen einer Person.",
-    unknownWorld: "Auf diesem Server gibt es diese Welt nicht.",
+      "Sie haben die Konsole anderswo geöffnet, und die Veranstaltung begrenzt die Verbindungen einer Person.",
+    unknownWorld: "Auf diesem Server gibt es diese Veranstaltung nicht.",
     ended: "Der Server hat die Verbindung geschlossen ({code}).",
     tryNow: "Jetzt versuchen",
     noRights: "Dieses Token erlaubt hier nichts",
@@ -124,7 +124,7 @@ export const de: ConsoleMessages = {
     removeKey: "Schlüssel entfernen",
     remove: "Entfernen",
     onlyKey:
-      "Eine Welt braucht einen Schlüssel. Der letzte lässt sich nicht entfernen.",
+      "Eine Veranstaltung braucht einen Schlüssel. Der letzte lässt sich nicht entfernen.",
     shortSecret: "Ein Geheimnis hat mindestens 32 Zeichen.",
     sameSecret: "Ein anderer Schlüssel hat dieses Geheimnis.",
     replaceText:
@@ -163,7 +163,7 @@ export const de: ConsoleMessages = {
     lockOutTitle: "Sich selbst aussperren?",
     saveAnyway: "Trotzdem speichern",
     rulesHint:
-      "Die Regeln der Welt nach Schlüsselwort. Ein Eintrag ist ein Merkmal oder eine Liste von Merkmalen, von denen eines genügt.",
+      "Die Regeln der Veranstaltung nach Schlüsselwort. Ein Eintrag ist ein Merkmal oder eine Liste von Merkmalen, von denen eines genügt.",
     rulesJson: "Regeln als JSON",
     rulesWrong:
       'Das ist kein Objekt mit Regeln wie {"room.view": [["attendee", "speaker"]]}.',
@@ -240,7 +240,7 @@ export const de: ConsoleMessages = {
     guestText: "Alle mit der Adresse, ohne eigenen Link.",
     attendee: "Teilnehmende",
     attendeeText: "Personen, die Sie kennen, etwa mit Ticket.",
-    speaker: "Vortragende",
+    speaker: "Mitwirkende",
     speakerText: "Personen auf der Bühne.",
     moderator: "Moderation",
     moderatorText: "Betreut Chat, Fragen und Umfragen.",
@@ -442,7 +442,7 @@ export const de: ConsoleMessages = {
     color: "Farbe",
     logo: "Logo (optional)",
     yourName: "Ihr Name",
-    yourNameHint: "Unter diesem Namen treten Sie als Gastgeber auf.",
+    yourNameHint: "Unter diesem Namen sehen andere Sie.",
     nameMissing: "Geben Sie Ihren Namen ein.",
     create: "Veranstaltung erstellen",
     creating: "Wird erstellt …",
@@ -461,7 +461,7 @@ export const de: ConsoleMessages = {
     title: "Titel",
     domain: "Domain",
     domainHint:
-      "Ein Hostname, wenn nötig mit Port. Für Anfragen an ihn öffnet der Server diese Welt.",
+      "Ein Hostname, wenn nötig mit Port. Für Anfragen an ihn öffnet der Server diese Veranstaltung.",
     locale: "Sprache",
     localeBrowser: "Die des jeweiligen Browsers",
     timezone: "Zeitzone",
@@ -471,7 +471,7 @@ export const de: ConsoleMessages = {
       "Wie viele Tabs und Geräte eine Person offen haben darf. Leer für beliebig viele. Darüber hinaus wird die älteste geschlossen.",
     checkFields: "Prüfen Sie die markierten Felder.",
     withoutSecrets:
-      "Ihr Token darf die Schlüssel dieser Welt nicht sehen. Daher fehlen hier Domain, Abzeichen und JSON.",
+      "Ihr Token darf die Schlüssel dieser Veranstaltung nicht sehen. Daher fehlen hier Domain, Abzeichen und JSON.",
     theme: "Aussehen",
     color: "Hauptfarbe",
     pickColor: "Hauptfarbe wählen",
@@ -523,7 +523,7 @@ export const de: ConsoleMessages = {
     removeFrame: "Seite {name} entfernen",
     json: "Konfiguration als JSON",
     jsonHint:
-      "Für Fachleute: alle Einstellungen dieser Welt außer den Schlüsseln. Andere Programme können Namen verwenden, für die es hier kein Formular gibt.",
+      "Für Fachleute: alle Einstellungen dieser Veranstaltung außer den Schlüsseln. Andere Programme können Namen verwenden, für die es hier kein Formular gibt.",
     jsonApply: "Übernehmen",
     jsonReset: "Zurücksetzen",
     jsonWrong: "Das kann nicht verwendet werden: {reason}",
@@ -719,7 +719,7 @@ export const de: ConsoleMessages = {
     actionsFor: "Aktionen für {name}",
     online: "Online",
     offline: "Offline",
-    silenced: "Stumm",
+    silenced: "Stummgeschaltet",
     banned: "Ausgeschlossen",
     guest: "Gast",
     noName: "Ohne Namen",

@@ -37,16 +37,16 @@ export const en = {
     tokenEmpty: "Paste a token first.",
     tokenMalformed: "This is not a token.",
     tokenAnonymous:
-      "This token names no user (uid) and may not see the keys of this world. The console needs a token of a user.",
-    worldId: "World",
-    worldIdHint: "This address names no world. Enter its id, such as “sample”.",
+      "This token names no person (uid) and can’t see the keys of this event. The console needs the token of a person.",
+    worldId: "ID of the event",
+    worldIdHint: "This address names no event. Enter its ID, such as “sample”.",
     expired: "This token has expired. Sign in with a new one.",
     invalid:
-      "The server does not accept this token: its key was removed, or it belongs to another world.",
-    denied: "This world does not admit the bearer of this token.",
+      "The server does not accept this token: its key was removed, or it belongs to another event.",
+    denied: "This event doesn’t let the person with this token in.",
     replaced:
-      "You opened the console elsewhere, and the world limits the connections of a user.",
-    unknownWorld: "There is no such world on this server.",
+      "You opened the console elsewhere, and the event limits the connections of a person.",
+    unknownWorld: "There is no such event on this server.",
     ended: "The server closed the connection ({code}).",
     tryNow: "Try now",
     noRights: "This token permits nothing here",
@@ -116,7 +116,7 @@ export const en = {
     removeKeyEnding: "Remove the key ending in …{end}",
     removeKey: "Remove the key",
     remove: "Remove",
-    onlyKey: "A world needs a key, so its last one cannot be removed.",
+    onlyKey: "An event needs a key, so you can’t remove the last one.",
     shortSecret: "A secret has at least 32 characters.",
     sameSecret: "Another key has this secret.",
     replaceText:
@@ -154,7 +154,7 @@ export const en = {
     lockOutTitle: "Lock yourself out?",
     saveAnyway: "Save anyway",
     rulesHint:
-      "The rules of the world by key. An entry is a trait, or a list of traits of which one is enough.",
+      "The rules of the event by key. An entry is a trait, or a list of traits of which one is enough.",
     rulesJson: "Rules as JSON",
     rulesWrong:
       'This is not an object of rules, such as {"room.view": [["attendee", "speaker"]]}.',
@@ -441,7 +441,7 @@ export const en = {
     title: "Title",
     domain: "Domain",
     domainHint:
-      "A host name with an optional port. The server opens this world for requests to it.",
+      "A host name with an optional port. The server opens this event for requests to it.",
     locale: "Language",
     localeBrowser: "Each visitor’s own",
     timezone: "Time zone",
@@ -451,7 +451,7 @@ export const en = {
       "How many tabs and devices one user may have open. Empty for any number. Beyond it, the oldest is closed.",
     checkFields: "Check the marked fields.",
     withoutSecrets:
-      "Your token may not see this world's keys, so its domain, badges and JSON are not shown here.",
+      "Your link doesn’t let you see the keys of this event, so its domain, badges and JSON are not shown here.",
     theme: "Look",
     color: "Main color",
     pickColor: "Pick the main color",
@@ -501,7 +501,7 @@ export const en = {
     removeFrame: "Remove the site {name}",
     json: "Config as JSON",
     jsonHint:
-      "For experts: all settings of this world but its keys. Other programs may use names that have no form here.",
+      "For experts: all settings of this event but its keys. Other programs may use names that have no form here.",
     jsonApply: "Apply",
     jsonReset: "Undo",
     jsonWrong: "This cannot be used: {reason}",
@@ -651,7 +651,7 @@ export const en = {
     problemElsewhere: "{field}: {message}",
     previewAs: "Who would be let in?",
     previewRoles: "Roles",
-    previewNoWorld: "They may not enter the world at all.",
+    previewNoWorld: "They can’t enter the event at all.",
     previewNoRoom: "They do not see this room.",
     previewNoRooms: "They see no rooms.",
     previewSees: { one: "They see {n} room.", other: "They see {n} rooms." },
