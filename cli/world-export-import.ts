@@ -1,18 +1,14 @@
-import { readFile } from "node:fs/promises";
-import { buffer } from "node:stream/consumers";
-import type { WorldCopy } from "../schemas/documents/world-document.js";
-import { Failure } from "../schemas/plain/failure.js";
+import { cloneWorld, findWorld } from "../db/worlds.js";
 import { command, withStore, withStoreOrEmpty } from "./command.js";
-import { cloneWorld, exportWorld } from "../db/worlds.js";
-import { context } from "./context.js";
 import { writeAll } from "./lists.js";
-import { counted, type JsonOption, plain, print, textOf } from "./output.js";
+import { counted, type JsonOption, plain, print } from "./output.js";
+import { withDocument } from "./world-documents.js";
 import { newWorldCommand, type NewWorld, worldLines } from "./worlds.js";
 
 /** `foyer world export …` */
 const exportCommand = command(
   "export <id>",
-  "print a world with its keys and all that it holds but chat and files as one JSON document",
+  "print a world with its keys and all that it holds but chat and files as one JSON document, a row on each line",
   "world export summit > summit.json",
 )
   .option(
@@ -20,50 +16,30 @@ const exportCommand = command(
     "also its chat, direct messages included, but no uploaded files",
   )
   .action(async (id: string, { withHistory = false }: ExportOptions) => {
-    const { toWorldDocument } =
-      await import("../schemas/documents/world-document.js");
-    const copy = await withStore(async (store) => {
-      const found = await exportWorld(store, id, { history: withHistory });
+    await withStore(async (store) => {
+      await findWorld(store, id);
       await store.audit.record(id, { type: "world.exported", subject: {} });
-      return found;
+      const lines = store.worlds.export(id, { history: withHistory });
+      await writeAll(textsOf(lines));
     });
-    await writeAll(textsOf(toWorldDocument(copy)));
   });
 
 interface ExportOptions {
   withHistory?: boolean;
 }
 
-/** Lists that may be long. */
-const LONG = new Set(["questions", "polls", "events"]);
+/** How many characters are written at once, at least. */
+const CHUNK = 64 * 1024;
 
-/**
- * The text of a document, piece by piece. Each entry of a long list is a line.
- * @param indent what every line begins with.
- */
-async function* textsOf(document: object, indent = ""): AsyncGenerator<string> {
-  const inner = `${indent}  `;
-  let separator = "{";
-  for (const [name, value] of Object.entries(document) as [string, object][]) {
-    yield `${separator}\n${inner}"${name}": `;
-    if (LONG.has(name)) yield* linesOf(value as object[], inner);
-    else if (name === "chat") yield* textsOf(value, inner);
-    else {
-      const lines = JSON.stringify(value, null, 2).split("\n");
-      yield textOf(lines).trimEnd().replaceAll("\n", `\n${inner}`);
-    }
-    separator = ",";
+async function* textsOf(lines: AsyncIterable<string>): AsyncGenerator<string> {
+  let text = "";
+  for await (const line of lines) {
+    text += `${plain(line)}\n`;
+    if (text.length < CHUNK) continue;
+    yield text;
+    text = "";
   }
-  yield `\n${indent}}${indent === "" ? "\n" : ""}`;
-}
-
-function* linesOf(list: readonly object[], indent: string) {
-  let separator = "[";
-  for (const entry of list) {
-    yield `${separator}\n${indent}  ${plain(JSON.stringify(entry))}`;
-    separator = ",";
-  }
-  yield list.length > 0 ? `\n${indent}]` : "[]";
+  yield text;
 }
 
 /** `foyer world import …` */
@@ -73,28 +49,44 @@ const importCommand = command(
   "world import summit.json --dry-run",
 )
   .option("--dry-run", "report what it would do, and write nothing")
-  .action(async (file: string, options: JsonOption & { dryRun?: boolean }) => {
-    const copy = await readCopy(file);
-    const { id, domain } = copy.world;
-    const { dryRun = false } = options;
-    await (dryRun
-      ? withStoreOrEmpty((store) => store.worlds.import(copy, { dryRun }))
-      : withStore((store) => store.worlds.import(copy), { create: true }));
-    const counts = {
-      rooms: copy.rooms.length,
-      users: copy.users?.length ?? 0,
-      announcements: copy.announcements?.length ?? 0,
-      ...(copy.questions && { questions: copy.questions.length }),
-      ...(copy.polls && { polls: copy.polls.length }),
-      ...(copy.chat && { chat_events: copy.chat.events.length }),
-    };
-    const contents = inWords(counts);
-    print(options.json, { id, domain, ...counts, dry_run: dryRun }, [
-      dryRun
-        ? `It would create the world ${id} at ${domain} with ${contents}. Nothing was written.`
-        : `The world ${id} is at ${domain}, with ${contents}.`,
-    ]);
-  });
+  .action((file: string, options: JsonOption & { dryRun?: boolean }) =>
+    withDocument(file, async (document) => {
+      const { dryRun = false } = options;
+      const { world, rows } = await (dryRun
+        ? withStoreOrEmpty((store) => store.worlds.import(document, { dryRun }))
+        : withStore((store) => store.worlds.import(document), {
+            create: true,
+          }));
+      const { id, domain } = world.value;
+      const counts = countsOf(rows);
+      const contents = inWords(counts);
+      print(options.json, { id, domain, ...counts, dry_run: dryRun }, [
+        dryRun
+          ? `It would create the world ${id} at ${domain} with ${contents}. Nothing was written.`
+          : `The world ${id} is at ${domain}, with ${contents}.`,
+      ]);
+    }),
+  );
+
+/** The names of tables in the report of an import. */
+const REPORTED = {
+  rooms: "rooms",
+  users: "users",
+  announcements: "announcements",
+  questions: "questions",
+  polls: "polls",
+  program_sessions: "sessions",
+  program_speakers: "speakers",
+  chat_events: "chat_events",
+};
+
+/** The first three are always there. */
+const countsOf = (rows: Readonly<Record<string, number>>) =>
+  Object.fromEntries(
+    Object.entries(REPORTED).flatMap(([table, name], i) =>
+      i < 3 || rows[table] ? [[name, rows[table] ?? 0]] : [],
+    ),
+  );
 
 /** What a document holds: always its rooms, and of the rest what there is. */
 const inWords = (counts: Record<string, number>): string =>
@@ -119,45 +111,6 @@ const cloneCommand = newWorldCommand(
     print(json, world, worldLines(world));
   },
 );
-
-async function readCopy(file: string): Promise<WorldCopy> {
-  const name = file === "-" ? "stdin" : file;
-  const bytes = await (file === "-"
-    ? buffer(context().stdin)
-    : readInput(file));
-  let text: string;
-  let document: unknown;
-  try {
-    text = new TextDecoder("utf-8", { fatal: true }).decode(bytes);
-    document = JSON.parse(text);
-  } catch {
-    throw new Failure(`${name} is not JSON.`);
-  }
-  const { findLosses } = await import("../schemas/fidelity.js");
-  const { readWorldDocument } =
-    await import("../schemas/documents/world-document.js");
-  const { InvalidData } = await import("../schemas/validate.js");
-  try {
-    const losses = findLosses(text);
-    if (losses) throw losses;
-    return readWorldDocument(document);
-  } catch (error) {
-    if (!(error instanceof InvalidData)) throw error;
-    const faults = Object.entries(error.faults).map(
-      ([field, messages]) => `${field}: ${messages.join(" ")}`,
-    );
-    throw new Failure(`${name} is not a world document. ${faults.join(" ")}`);
-  }
-}
-
-async function readInput(file: string): Promise<Buffer> {
-  try {
-    return await readFile(file);
-  } catch (error) {
-    const { message } = error as Error;
-    throw new Failure(`${file} cannot be read: ${message}`, { cause: error });
-  }
-}
 
 /** The commands of `foyer world` for worlds as a whole. */
 export const copyCommands = [exportCommand, importCommand, cloneCommand];

@@ -1,10 +1,9 @@
 import { randomBytes, randomUUID } from "node:crypto";
 import type { Author } from "./contract/author.js";
 import type { Engines } from "./contract/engines.js";
-import { type Store, StoreError, type WorldStore } from "./contract/store.js";
-import { kindOf } from "./rules/user-kinds.js";
+import { type Store, StoreError } from "./contract/store.js";
+import { missingWorld } from "./rules/preconditions.js";
 import { defaultPermissionConfig } from "../schemas/plain/permissions.js";
-import type { WorldCopy } from "../schemas/documents/world-document.js";
 import { roomsOf, type Template } from "../schemas/plain/templates.js";
 import type { World, WorldChanges, WorldKey } from "../schemas/worlds.js";
 
@@ -59,24 +58,6 @@ export async function findWorld(store: Store, id: string): Promise<World> {
   return world.value;
 }
 
-const missingWorld = (id: string) =>
-  new StoreError("absent", `There is no world ${id}.`);
-
-/**
- * A world with its keys and all that it holds but files.
- * @param options as of {@link WorldStore.export}.
- * @throws {StoreError} `absent` or `large`, with one line for the operator.
- */
-export async function exportWorld(
-  store: Store,
-  id: string,
-  options?: Parameters<WorldStore["export"]>[1],
-): Promise<WorldCopy> {
-  const copy = await store.worlds.export(id, options);
-  if (!copy) throw missingWorld(id);
-  return copy;
-}
-
 /**
  * Creates a world with the rooms of a template.
  * @param template none makes no rooms.
@@ -93,77 +74,19 @@ export async function createWorld(
     ...{ id: randomUUID(), revision: 1, permission_config: {} },
     ...{ ...room, sorting_priority: i + 1 },
   }));
-  return (await store.worlds.import({ world, rooms }, {}, by)).value;
+  return (await store.worlds.import({ world, rooms }, {}, by)).world.value;
 }
 
 /**
- * Creates a world with the rules, settings, rooms, users, announcements, questions and
- * polls of another, but without its chat and its votes. Its questions have no author. It
- * has a fresh key, so it refuses tokens of the first world, and all its contents have new
- * ids.
- * @throws {StoreError} `absent`, `large`, or `taken` on `id` or `domain`.
+ * Creates a world as another is, with a fresh key, so it refuses tokens of the first world.
+ * @see WorldStore.clone
+ * @throws {StoreError} `absent`, or `taken` on `id` or `domain`.
  */
-export async function cloneWorld(
+export const cloneWorld = async (
   store: Store,
   id: string,
   names: WorldNames,
-): Promise<World> {
-  const copy = await exportWorld(store, id, { votes: false });
-  const { world, rooms, announcements = [] } = copy;
-  // Screens and people of the hall came by links of the first world.
-  const users = (copy.users ?? []).filter((user) => kindOf(user) === "person");
-  const { questions = [], polls = [] } = copy;
-  const newIds = new Map(
-    [...rooms, ...users].map((each) => [each.id, randomUUID()]),
-  );
-  const newId = (old: string) => newIds.get(old)!;
-  const { config, ...draft } = draftWorld(names);
-  // The other issuers sign for the first world.
-  const { JWT_issuers: _issuers, ...settings } = world.config;
-  const { value } = await store.worlds.import({
-    world: {
-      ...draft,
-      config: { ...settings, ...config },
-      permission_config: world.permission_config,
-    },
-    rooms: rooms.map((room) => ({
-      ...room,
-      id: newId(room.id),
-      revision: 1,
-      // A room that shows its world's domain shows the new world's.
-      domain: room.domain === world.domain ? undefined : room.domain,
-    })),
-    users: users.map(({ blocked, ...user }) => ({
-      ...user,
-      id: newId(user.id),
-      ...(blocked && {
-        blocked: blocked.flatMap((id) => newIds.get(id) ?? []),
-      }),
-    })),
-    announcements: announcements.map((announcement) => ({
-      ...announcement,
-      id: randomUUID(),
-    })),
-    questions: questions.map(
-      ({ sender: _sender, moderator: _moderator, ...question }) => ({
-        ...question,
-        id: randomUUID(),
-        room: newId(question.room),
-      }),
-    ),
-    // Without results, the import counts the votes: there are none.
-    polls: polls.map(({ results: _results, ...poll }) => ({
-      ...poll,
-      id: randomUUID(),
-      room: newId(poll.room),
-      options: poll.options.map((option) => ({
-        ...option,
-        id: randomUUID(),
-      })),
-    })),
-  });
-  return value;
-}
+): Promise<World> => (await store.worlds.clone(id, draftWorld(names))).value;
 
 /** The fields that {@link changeWorld} replaces. */
 export interface WorldReset {

@@ -35,7 +35,7 @@ export const DEMO_HOST = {
 export async function ensureDemo(store: Store): Promise<World | undefined> {
   const [any] = await store.worlds.list({ limit: 1 });
   if (any) return (await store.worlds.get(DEMO))?.value;
-  return (await store.worlds.import(demoWorld(Date.now()))).value;
+  return (await store.worlds.import(demoWorld(Date.now()))).world.value;
 }
 
 /** The names of the people of the demo. They are invented. */

@@ -13,6 +13,7 @@ import type { ProgramStore } from "./program.js";
 import type { ProgramLinkStore } from "./program-links.js";
 import type { QuestionStore } from "./questions.js";
 import type { WorldCopy } from "../../schemas/documents/world-document.js";
+import type { Lines, RowCounts } from "./copies.js";
 import type {
   Room,
   RoomChanges,
@@ -235,6 +236,8 @@ export type StoreProblem =
   | "doubtful"
   /** The answer would be too large to read at once; a smaller page may do. */
   | "large"
+  /** A document that is imported has a fault; the message names its line. */
+  | "unfit"
   /** The disk is full. */
   | "full"
   /** The store cannot be used: damaged, of a newer version, unreachable, or closed. */
@@ -394,34 +397,36 @@ export interface WorldStore {
    */
   delete(id: string, noted?: readonly string[], by?: Author): Promise<string[]>;
   /**
-   * The world with all its rooms in the order of `sorting_priority`, each with its
-   * revision, its users by id without tombstones, and its announcements, questions
-   * and polls, the oldest first. A room has a `domain` only if it has one of its own.
-   * Values at their default are left out, and so is any empty list but the rooms.
+   * The lines of a document with the world as it is at one moment: its rows, with the keys
+   * and all users, but without files, webhooks, the log and the audit.
    * @param options.history include the chat, with direct channels and the ids of erased users.
-   * @param options.votes include the voters of questions and polls; true by default.
-   * @throws {StoreError} `large` if a document cannot hold the history, or the votes.
+   * @throws {StoreError} `absent`.
    */
-  export(
-    id: string,
-    options?: { history?: boolean; votes?: boolean },
-  ): Promise<WorldCopy | undefined>;
+  export(id: string, options?: { history?: boolean }): AsyncIterable<string>;
   /**
-   * Creates a world with its contents, ids and revisions included. A missing revision
-   * is 1. The ids of blocked users name users of the copy. Events of chat get new ids,
-   * in the same order, and marks follow them. A closed or archived poll without results
-   * gets the counts of its ballots.
+   * Creates a world with its settings, rooms, users, announcements, questions, polls and
+   * program as another has them, but with new ids, and without all that users did.
+   * @param world its id, names and keys.
+   * @throws {StoreError} `absent`, or `taken` on `id` or `domain`.
+   */
+  clone(id: string, world: World, by?: Author): Promise<Versioned<World>>;
+  /**
+   * Creates a world with its contents, ids and revisions included. Events of chat get the
+   * next numbers, in the same order, and marks follow them.
+   * @param document the lines of an export, or an older document: there, a
+   *   missing revision is 1, and a closed or archived poll without results gets the counts of its ballots.
    * @param options.dryRun create nothing, but fail where the import would fail.
-   * @throws {StoreError} `taken` on `id`, on `domain`, or on `rooms`, `users`,
+   * @returns also how many rows of each table the document has.
+   * @throws {StoreError} `unfit`, or `taken` on `id`, on `domain`, or on `rooms`, `users`,
    *   `announcements`, `chat` (its direct channels), `questions` or `polls` (also
    *   their options) if any world has one with the id of one of them, or if two users
-   *   of the copy have the same name.
+   *   of the document have the same name.
    */
   import(
-    copy: WorldCopy,
+    document: WorldCopy | Lines,
     options?: { dryRun?: boolean },
     by?: Author,
-  ): Promise<Versioned<World>>;
+  ): Promise<{ world: Versioned<World>; rows: RowCounts }>;
 }
 
 /**

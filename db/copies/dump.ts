@@ -1,19 +1,42 @@
 import { setImmediate } from "node:timers/promises";
 import { Failure } from "../../schemas/plain/failure.js";
-import type { Row, Table } from "./tables.js";
+import { counterOf, type Row, type Table } from "./tables.js";
 
 /** The present state of a file in the source, by the live store. */
 export type FileFate = "recorded" | "deleted" | "gone with its world";
 
 /** All rows of a store, as they are at one moment. Others may write to the store meanwhile. */
 export interface TableSource {
-  /** The rows of a table in the order of its key, in batches of bounded size. */
-  rows(table: Table): AsyncIterable<readonly Row[]>;
+  /**
+   * The rows of a table in the order of its key, in batches of bounded size.
+   * @param world only the rows of this world, in the order of their counter if there is one.
+   */
+  rows(table: Table, world?: string): AsyncIterable<readonly Row[]>;
   /** About how many rows a table has, to show progress. */
   count(table: Table): Promise<number>;
   /** Asks the live store, because a file of the source may have been deleted since. */
   fateOf(key: string): Promise<FileFate>;
   close(): Promise<void>;
+}
+
+/**
+ * The end of a statement that selects rows of a table `t`.
+ * @param conditions of the engine.
+ * @param world a parameter, to select the rows of one world.
+ */
+export function restOf(
+  table: Table,
+  conditions: readonly string[],
+  world?: string,
+): string {
+  const own = `t.${table.name === "worlds" ? "id" : "world_id"} = ${world}`;
+  const all = world === undefined ? conditions : [own, ...conditions];
+  const where = all.length > 0 ? `WHERE ${all.join(" AND ")}` : "";
+  const counter = world === undefined ? undefined : counterOf(table);
+  const order = (counter === undefined ? table.key : [counter]).map(
+    (name) => `t.${name}`,
+  );
+  return `${where} ORDER BY ${order.join()}`;
 }
 
 /** A row cannot be in a store. The message is one line. */

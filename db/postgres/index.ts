@@ -9,7 +9,7 @@ import type { Database } from "./engine/database.js";
 import { logStore } from "./log/log-store.js";
 import { roomStore } from "./rooms/rooms.js";
 import { userStore } from "./users/users.js";
-import { worldCopies } from "./copies/world-copies.js";
+import { postgresCopies } from "./copies/world-copies.js";
 import { worldStore } from "./worlds/worlds.js";
 
 /**
@@ -20,7 +20,7 @@ export function postgresStore(db: Database): Store {
   const chores = new ChatChores(db);
   const domains = boundDomains(db);
   return {
-    worlds: { ...worldStore(db), ...worldCopies(db) },
+    worlds: { ...worldStore(db), ...postgresCopies(db) },
     rooms: roomStore(db),
     users: userStore(db),
     ...domains,

@@ -16,6 +16,10 @@ export const absent = (
     | "speaker",
 ) => new StoreError("absent", `There is no such ${kind}.`, kind);
 
+/** The same, with its id. */
+export const missingWorld = (id: string) =>
+  new StoreError("absent", `There is no world ${id}.`, "world");
+
 export const denied = (reason: string) => new StoreError("denied", reason);
 
 export const changed = () =>

@@ -1,5 +1,5 @@
 import type { User } from "../../schemas/users.js";
-import { foldCase } from "./rows.js";
+import { foldCase, foldedNameOf } from "./rows.js";
 import type { Row, Table } from "../copies/tables.js";
 
 // The text fields of a profile are also stored as one text without differences of
@@ -44,6 +44,16 @@ export const isInField = (
   term: string,
 ): boolean =>
   (folded.split(marker, 2)[1] ?? "").split(FIELD, 1)[0]!.includes(term);
+
+/** The columns of a user that follow from the stored profile, which was checked. */
+export function derivedOf(profile: string | null) {
+  const parsed =
+    profile === null ? null : (JSON.parse(profile) as User["profile"]);
+  return {
+    display_name_folded: foldedNameOf(parsed),
+    fields_folded: foldedFieldsOf(parsed),
+  };
+}
 
 /**
  * The table that a store loads the rows of a backup into.

@@ -1,12 +1,9 @@
-import type { AnnouncementCopy } from "../../schemas/documents/world-document.js";
 import {
   type Announcement,
   type AnnouncementDraft,
   changedAnnouncement,
-  copiedAnnouncement,
   newAnnouncement,
 } from "../contract/announcements.js";
-import { StoreError } from "../contract/store.js";
 import { createdAnnouncement, updatedAnnouncement } from "../log/changes.js";
 import { absent, changed } from "../rules/preconditions.js";
 import { domain, type DomainLog } from "./domain.js";
@@ -24,8 +21,6 @@ const INSERT = `INSERT INTO announcements (world_id, ${COLUMNS})
 
 const UPDATE = `UPDATE announcements SET text = $3, show_until = $4, state = $5
   WHERE world_id = $1 AND id = $2`;
-
-const TAKEN = "SELECT id FROM announcements WHERE id = ANY ($1) LIMIT 1";
 
 /** The reads of announcements. */
 export const announcementReads = (sql: Sql) => ({
@@ -71,30 +66,3 @@ export const announcements = domain({
   writes: announcementWrites,
   parameters: { create: 2, update: 4 },
 });
-
-/**
- * Creates announcements as they were copied.
- * @throws {StoreError} `taken` on `announcements`.
- */
-export async function addAnnouncements(
-  sql: Sql,
-  world: string,
-  copies: readonly AnnouncementCopy[],
-): Promise<void> {
-  const ids = copies.map(({ id }) => id);
-  const taken = await sql.value<string>(TAKEN, [ids]);
-  if (taken !== undefined || new Set(ids).size < ids.length) {
-    throw new StoreError(
-      "taken",
-      "The id of an announcement is taken.",
-      "announcements",
-    );
-  }
-  const rows = copies.map(copiedAnnouncement);
-  await sql.insert(
-    "announcements",
-    rows.map(({ id, text, show_until, state }) => ({
-      ...{ world_id: world, id, text, show_until, state },
-    })),
-  );
-}

@@ -29,8 +29,8 @@ import { readWholeRoom, readWorld, toUser } from "../rules/rows.js";
 import { Searcher } from "./engine/searcher.js";
 import { userReads } from "./users/user-reads.js";
 import type { SentVisitor } from "./users/user-writes.js";
-import { exportWorld } from "../shared/copies/worlds.js";
-import { IS_PRESENT } from "./copies/world-copies.js";
+import { worldCopies } from "../copies/world-copies.js";
+import { unnamedSource } from "./copies/dump.js";
 import { worldReads } from "./worlds/world-reads.js";
 import { Writer } from "./engine/writer.js";
 
@@ -119,9 +119,11 @@ function storeIn(
         ),
       delete: (id, noted, by) =>
         erasing(() => writer.run("deleteWorld", by, id, noted)),
-      export: (id, options) => exportWorld(sql, IS_PRESENT, id, options),
-      import: async (copy, { dryRun = false } = {}, by) =>
-        readWorld(await writer.run("importWorld", by, copy, dryRun)),
+      ...worldCopies({
+        source: () => unnamedSource(dataDir),
+        create: (id, lines, dryRun, by) =>
+          writer.run("importWorld", by, id, lines, dryRun),
+      }),
     },
     rooms: {
       get: async (worldId, id) => read(() => rooms.get(worldId, id)),

@@ -35,6 +35,7 @@ const storeRefusals: Record<
       "It is unknown whether this was done. Look, and try again if not.",
       5,
     ),
+  unfit: ({ message }) => new Refusal(400, message),
   full: () => unavailable("There is no room on the disk. Try again later.", 60),
   unusable: () => unavailable("The storage cannot be used right now.", 5),
 };

@@ -98,10 +98,7 @@ export interface WorldCopy {
 
 const FORMAT = "foyer.world";
 
-/**
- * The version of the documents that are written. A new optional field is no new
- * version, because documents of an older Foyer stay valid without it.
- */
+/** The version of these documents, which were written before exports had rows. */
 const VERSION = 1;
 
 const Head = Type.Object(
@@ -118,12 +115,8 @@ const checkAnnouncement = compileValidator(AnnouncementCopy);
 /** For how many fields messages are given. */
 const MAX_FAULTS = 20;
 
-/** The document of a world. */
-export const toWorldDocument = (copy: WorldCopy) => ({
-  format: FORMAT,
-  version: VERSION,
-  ...copy,
-});
+/** The checks of a world and its rooms. */
+export const recordFaults = { world: checkWorld, room: checkRoom };
 
 /**
  * Reads a document of this version or an older one.

@@ -4,9 +4,7 @@ import { join } from "node:path";
 import Database from "better-sqlite3";
 import t, { type Test } from "tap";
 import type { Store } from "../../db/contract/store.js";
-import type { WorldCopy } from "../../schemas/documents/world-document.js";
 import { textsBelow } from "../files.js";
-import { placesIn, renumbered } from "../renumbered.js";
 import { headOf } from "../db/store-contract/setup.js";
 import { foyer, until, worldOf } from "../helper.js";
 import { testdir } from "../testdir.js";
@@ -86,13 +84,13 @@ async function chatted(t: Test) {
 void t.test("a world moves with its history", async (t) => {
   const { dataDir, store, room, ada, bob, gone, direct } = await chatted(t);
   const plain = await foyer(dataDir, ["world", "export", WORLD]);
-  t.notMatch(plain.stdout, /of ada|"chat"/, "only if it is asked for");
+  t.notMatch(plain.stdout, /of ada|"chat_/, "only if it is asked for");
   const args = ["world", "export", WORLD, "--with-history"];
   const exported = await foyer(dataDir, args);
   t.match(exported, { code: 0, stderr: "" });
   t.match(exported.stdout, /[^\n]\n$/);
-  const document = JSON.parse(exported.stdout) as WorldCopy;
-  t.strictSame(document.chat!.erased, [gone.id]);
+  const erased = `{"id":"${gone.id}","token_id":null,"client_id":null,"profile":null,`;
+  t.match(exported.stdout, erased);
 
   // Where others have talked already.
   const next = join(t.testdirName, "next");
@@ -114,13 +112,17 @@ void t.test("a world moves with its history", async (t) => {
   t.equal(await headOf(other, WORLD), 0, "a dry run");
   t.match(await foyer(next, importing, {}, exported.stdout), { code: 0 });
   const again = await foyer(next, args);
-  const copy = JSON.parse(again.stdout) as WorldCopy;
-  t.equal(copy.chat!.events[0]!.id, 1, "with new ids");
-  t.strictSame(renumbered(copy), renumbered(document));
+  t.equal(again.stdout, exported.stdout);
 
   // It looks the same from above, too.
-  const view = async (from: Store, exported: WorldCopy) => {
-    const placeOf = placesIn(exported);
+  const view = async (from: Store) => {
+    const events = await Promise.all(
+      [room.id, direct].map((id) =>
+        from.chat.events(WORLD, id, { after: 0, limit: 100 }),
+      ),
+    );
+    const numbers = events.flatMap((some) => some.map(({ id }) => id));
+    const placeOf = (id: number) => numbers.filter((one) => one <= id).length;
     const channels = await Promise.all(
       [room.id, direct].map(async (id) => ({
         members: await from.chat.members(WORLD, id, 10),
@@ -157,20 +159,13 @@ void t.test("a world moves with its history", async (t) => {
     const tombstone = await from.users.get(WORLD, gone.id);
     return { channels, people, deleted: tombstone?.deleted };
   };
-  t.strictSame(await view(other, copy), await view(store, document));
+  t.strictSame(await view(other), await view(store));
   t.match(await foyer(next, ["check"]), { code: 0 });
 
   const clone = ["world", "clone", WORLD, "twin", "--title", "T"];
   await foyer(next, [...clone, "--domain", "twin.org"]);
   const twin = await foyer(next, ["world", "export", "twin", args[3]!]);
-  t.notOk((JSON.parse(twin.stdout) as WorldCopy).chat, "a clone has none");
-
-  await other.worlds.delete(WORLD);
-  const mixed = { ...document, rooms: document.rooms.slice(1) };
-  t.match(await foyer(next, importing, {}, JSON.stringify(mixed)), {
-    code: 1,
-    stderr: /chat\.channels\.\d\.id: Must be the id of a room/,
-  });
+  t.notMatch(twin.stdout, /"chat_\w+":\[\n\{/, "a clone has none");
 });
 
 void t.test("chat is exported for people", async (t) => {

@@ -2,10 +2,8 @@ import t from "tap";
 import { DEMO, demoWorld, ensureDemo, pointDemo } from "../../cli/demo/demo.js";
 import { scheduleDemo } from "../../cli/demo/demo-program.js";
 import { follow } from "../files.js";
-import {
-  readWorldDocument,
-  toWorldDocument,
-} from "../../schemas/documents/world-document.js";
+import { readWorldDocument } from "../../schemas/documents/world-document.js";
+import { exported } from "../exported.js";
 import { foyer, serve, startFoyer, until } from "../helper.js";
 import { embedded } from "../shared.js";
 import { listed, Person, shortFolder } from "../system/person.js";
@@ -13,7 +11,10 @@ import { testdir } from "../testdir.js";
 
 void t.test("the demo world is one that could be imported", async (t) => {
   const document: unknown = JSON.parse(
-    JSON.stringify(toWorldDocument(demoWorld(Date.now()))),
+    JSON.stringify({
+      ...{ format: "foyer.world", version: 1 },
+      ...demoWorld(Date.now()),
+    }),
   );
   t.doesNotThrow(() => readWorldDocument(document));
 });
@@ -30,9 +31,7 @@ void t.test("the stream has an address for pages of any origin", async (t) => {
     // With PUBLIC_URL, only the log says which port it is.
     const url = `${base ?? local}/demo/stream.m3u8`;
     const { stdout } = await foyer(dataDir, ["world", "export", DEMO]);
-    t.match(JSON.parse(stdout), {
-      rooms: [{ module_config: [{ config: { hls_url: url } }] }],
-    });
+    t.match(stdout, `"hls_url":"${url}"`);
     if (base === undefined) {
       const origin = "https://client.example";
       const { status, headers } = await fetch(url, { headers: { origin } });
@@ -146,29 +145,36 @@ void t.test("an event under way", async (t) => {
   t.match(world, { id: DEMO, title: "Foyer Open House" });
   t.same(await ensureDemo(store), world, "it is made once");
 
-  const copy = (await store.worlds.export(DEMO, { history: true }))!;
-  const names = new Map(copy.rooms.map(({ id, name }) => [id, name]));
+  const { rows: copy } = await exported(store, DEMO, { history: true });
+  const rooms = copy.rooms!.toSorted(
+    (a, b) => Number(a.sorting_priority) - Number(b.sorting_priority),
+  );
   t.same(
-    [...names.values()],
+    rooms.map(({ name }) => name),
     [
       ...["Main stage", "Side stage", "Workshop"],
       ...["Hallway", "Help desk", "Backstage"],
     ],
   );
-  const said = copy.chat!.events.map(({ channel }) => names.get(channel));
-  t.same(new Set(said), new Set(names.values()), "each room has a speaker");
+  const said = new Set(copy.chat_events!.map(({ channel }) => channel));
+  t.equal(said.size, rooms.length, "each room has a speaker");
   t.same(
     copy.questions!.map(({ state }) => state),
     ["visible", "visible", "visible", "mod_queue"],
   );
-  t.match(copy.polls, [{ state: "open", options: [{}, {}, {}] }]);
-  t.equal(copy.polls![0]!.ballots!.length, 7);
+  t.match(copy.polls, [{ state: "open" }]);
+  t.equal(copy.poll_options!.length, 3);
+  t.equal(copy.poll_ballots!.length, 7);
   t.match(copy.announcements, [{ state: "active" }]);
-  const ahead = [...copy.chat!.events, ...copy.questions!, ...copy.polls!];
+  const ahead = [...copy.chat_events!, ...copy.questions!, ...copy.polls!];
   for (const { timestamp } of ahead) {
-    t.ok(Date.parse(timestamp) < Date.now(), timestamp);
+    t.ok(Number(timestamp) < Date.now());
   }
   for (const { token_id } of copy.users!) {
-    t.match(token_id, /^demo-/, "only a token makes a user one of them");
+    t.match(
+      String(token_id),
+      /^demo-/,
+      "only a token makes a user one of them",
+    );
   }
 });

@@ -7,8 +7,7 @@ import { countRows } from "../../db/sqlite/inspection/inspection.js";
 import { migrations } from "../../db/sqlite/migrations/index.js";
 import { addFunctions } from "../../db/sqlite/engine/upgrade.js";
 import type { Store } from "../../db/contract/store.js";
-import type { WorldCopy } from "../../schemas/documents/world-document.js";
-import { renumbered } from "../renumbered.js";
+import { exported, type Exported } from "../exported.js";
 import { foyer, worldOf } from "../helper.js";
 import { testdir } from "../testdir.js";
 
@@ -211,7 +210,6 @@ void t.test("questions and polls move with their world", async (t) => {
   const args = ["world", "export", WORLD, "--with-history"];
   const exported = await foyer(dataDir, args);
   t.match(exported, { code: 0, stderr: "" });
-  t.match(exported.stdout, /\n {4}\{"id":"[^\n]*"votes":\["[\w-]+",null\]\}\n/);
   const next = join(t.testdirName, "next");
   const other = await openStoreIn(t, next);
   const importing = ["world", "import", "-"];
@@ -224,10 +222,7 @@ void t.test("questions and polls move with their world", async (t) => {
   const trial = await foyer(next, importing, {}, exported.stdout);
   t.match(trial, { code: 0, stdout: `with ${contents}.\n` });
   const again = await foyer(next, args);
-  const [before, after] = [exported, again].map(({ stdout }) =>
-    renumbered(JSON.parse(stdout) as WorldCopy),
-  );
-  t.strictSame(after, before);
+  t.equal(again.stdout, exported.stdout);
   for (const kind of ["poll", "question"]) {
     const [before, after] = [
       await results(dataDir, kind),
@@ -238,15 +233,11 @@ void t.test("questions and polls move with their world", async (t) => {
   t.match(await foyer(next, ["check"]), { code: 0 });
 
   await other.worlds.delete(WORLD);
-  const document = JSON.parse(exported.stdout) as WorldCopy;
-  document.questions![0]!.votes = ["00000000-0000-4000-8000-000000000000"];
-  document.polls![0]!.room = document.questions![0]!.id;
-  const refused = JSON.stringify(document);
-  t.match(await foyer(next, importing, {}, refused), {
-    code: 1,
-    stderr:
-      /questions\.0\.votes\.0: Must be the id of a user .*polls\.0\.room: Must be the id of a room/,
-  });
+  const unknown = exported.stdout.replace(
+    /(?<=question_votes.*\n\[1,"[\w-]+",1,)[^\]]+/,
+    '"00000000-0000-4000-8000-000000000000"',
+  );
+  t.match(await foyer(next, importing, {}, unknown), { code: 0 });
 });
 
 void t.test("a clone has no votes", async (t) => {
@@ -255,64 +246,33 @@ void t.test("a clone has no votes", async (t) => {
   const made = await foyer(dataDir, [...clone, "--domain", "twin.org"]);
   t.match(made, { code: 0, stderr: "" });
   const [from, to] = await Promise.all(
-    [WORLD, "twin"].map(async (id) => (await store.worlds.export(id))!),
+    [WORLD, "twin"].map(async (id) => (await exported(store, id)).rows),
   );
-  const idsIn = ({ rooms, questions, polls }: WorldCopy) =>
-    [rooms, questions!, polls!, polls!.flatMap(({ options }) => options)]
-      .flat()
-      .map(({ id }) => id);
+  const idsIn = (rows: Exported["rows"]) =>
+    [rows.rooms, rows.questions, rows.polls, rows.poll_options].flatMap(
+      (some) => some!.map(({ id }) => id),
+    );
   const ids = [from!, to!].flatMap(idsIn);
   t.equal(new Set(ids).size, ids.length, "with ids of its own");
-  const names = ({ rooms }: WorldCopy) =>
-    new Map(rooms.map(({ id, name }) => [id, name]));
-  const shape = (copy: WorldCopy) => ({
-    questions: copy.questions!.map((question) => ({
-      ...{ content: question.content, state: question.state },
-      ...{ answered: question.answered, is_pinned: question.is_pinned },
-      ...{ timestamp: question.timestamp },
-      room: names(copy).get(question.room),
-    })),
-    polls: copy.polls!.map((poll) => ({
-      ...{ content: poll.content, state: poll.state },
-      ...{ poll_type: poll.poll_type, timestamp: poll.timestamp },
-      options: poll.options.map(({ content, order }) => [content, order]),
-      room: names(copy).get(poll.room),
-    })),
-  });
+  const shape = (rows: Exported["rows"]) => {
+    const names = new Map(rows.rooms!.map(({ id, name }) => [id, name]));
+    return [rows.questions, rows.polls, rows.poll_options].map((some) =>
+      some!.map(({ id: _id, world_id: _world, room_id, ...row }) => ({
+        ...row,
+        ...{ sender: null, moderator: null, results: null, changed: 0 },
+        room: names.get(room_id),
+      })),
+    );
+  };
   t.strictSame(shape(to!), shape(from!));
-  t.ok(
-    to!.questions!.every(
-      ({ sender, moderator, votes }) => !sender && !moderator && !votes,
-    ),
-  );
-  t.ok(to!.polls!.every(({ ballots }) => !ballots));
+  t.ok(to!.questions!.every((one) => !one.sender && !one.moderator));
+  t.notOk(to!.question_votes ?? to!.poll_ballots);
   const [, , cloned] = to!.polls!;
   t.equal(cloned!.state, "closed");
-  t.strictSame(cloned!.results, { [cloned!.options[0]!.id]: 0 });
+  const option = to!.poll_options!.find(({ poll }) => poll === 3);
+  t.equal(cloned!.results, JSON.stringify({ [option!.id!]: 0 }));
   t.match(await foyer(dataDir, ["check"]), { code: 0 });
 });
-
-void t.test(
-  "a document that would be too long is refused",
-  embedded("writes into the file of SQLite"),
-  async (t) => {
-    const { dataDir, store } = await voted(t);
-    await store.close();
-    const db = new Database(join(dataDir, "foyer.db"));
-    db.exec("UPDATE questions SET score = 2000000 WHERE score = 2");
-    db.close();
-    const exporting = ["world", "export", WORLD];
-    t.match(await foyer(dataDir, exporting), {
-      code: 1,
-      stdout: "",
-      stderr:
-        "foyer: The questions and polls take about 191 MiB, and a document holds at most 128 MiB of them. A backup holds them all.\n",
-    });
-    const clone = ["world", "clone", WORLD, "twin", "--title", "T"];
-    const made = await foyer(dataDir, [...clone, "--domain", "twin.org"]);
-    t.equal(made.code, 0, "which holds no votes");
-  },
-);
 
 void t.test("a backup holds questions and polls", async (t) => {
   const { dataDir } = await voted(t);

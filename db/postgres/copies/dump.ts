@@ -2,6 +2,7 @@ import pg from "pg";
 import { Failure } from "../../../schemas/plain/failure.js";
 import { addressOf } from "../../choice.js";
 import {
+  restOf,
   type TableSource,
   type TableTarget,
   UnfitRow,
@@ -20,7 +21,7 @@ import { connect, connectToTables } from "../engine/connect.js";
 import { explain } from "../engine/errors.js";
 import { NODES } from "../engine/locks.js";
 import { beginLogs } from "../migrations/0004-log.js";
-import { sqlOn, types } from "../engine/sql.js";
+import { encodedText, sqlOn, types } from "../engine/sql.js";
 import { commit } from "../engine/transaction.js";
 import { upgrade, versionOf } from "../engine/upgrade.js";
 
@@ -37,26 +38,28 @@ const ALIVE = (event: string) =>
    WHERE e.world_id = t.world_id AND e.id + 0 = ${event})`;
 
 const CONDITIONS: Readonly<Record<string, string>> = {
-  chat_events: `WHERE EXISTS (SELECT 1 FROM chat_channels AS c
+  chat_events: `EXISTS (SELECT 1 FROM chat_channels AS c
     WHERE c.world_id = t.world_id AND c.number = t.channel)`,
-  chat_edits: `WHERE ${ALIVE("t.event")} AND ${ALIVE("t.edit")}`,
-  chat_reactions: `WHERE ${ALIVE("t.event")}`,
+  chat_edits: `${ALIVE("t.event")} AND ${ALIVE("t.edit")}`,
+  chat_reactions: `${ALIVE("t.event")}`,
 };
 
 /** The last number that a table was given. */
 const lastOf = (name: string): string =>
   `coalesce(pg_sequence_last_value(pg_get_serial_sequence('${name}', 'number')::regclass), 0)`;
 
-function selectionOf(table: Table): string {
+function selectionOf(table: Table, world?: string): string {
   if (table.name === "sequences") {
     return SEQUENCES.map(
       (name) => `SELECT '${name}' COLLATE "C" AS name, ${lastOf(name)} AS last`,
     ).join(" UNION ALL ");
   }
   const columns = table.columns.map(({ name }) => `t.${name}`);
-  const order = table.key.map((name) => `t.${name}`);
-  return `SELECT ${columns.join()} FROM ${table.name} AS t ${CONDITIONS[table.name] ?? ""}
-    ORDER BY ${order.join()}`;
+  const conditions = [CONDITIONS[table.name] ?? []].flat();
+  const own =
+    world === undefined ? undefined : pg.escapeLiteral(encodedText(world));
+  return `SELECT ${columns.join()} FROM ${table.name} AS t
+    ${restOf(table, conditions, own)}`;
 }
 
 /**
@@ -74,10 +77,13 @@ export async function postgresSource(url: string): Promise<TableSource> {
     return explain(error);
   }
 
-  async function* rows(table: Table): AsyncGenerator<readonly Row[]> {
+  async function* rows(
+    table: Table,
+    world?: string,
+  ): AsyncGenerator<readonly Row[]> {
     try {
       await client.query(
-        `DECLARE dump NO SCROLL CURSOR FOR ${selectionOf(table)}`,
+        `DECLARE dump NO SCROLL CURSOR FOR ${selectionOf(table, world)}`,
       );
       let count = FIRST_ROWS;
       for (;;) {

@@ -3,40 +3,33 @@ import type {
   WorldCopy,
 } from "../../../schemas/documents/world-document.js";
 import type { WorldStore } from "../../contract/store.js";
-import { readWorld } from "../../rules/rows.js";
-import {
-  exportWorld,
-  importWorld,
-  type WorldImporter,
-} from "../../shared/copies/worlds.js";
+import { worldCopies } from "../../copies/world-copies.js";
+import { importWorld, type WorldImporter } from "../../shared/copies/import.js";
 import { slices } from "../../shared/slices.js";
 import type { Sql } from "../../shared/sql.js";
 import type { Database } from "../engine/database.js";
 import type { Log } from "../log/log.js";
 import { addRooms } from "../rooms/room-writes.js";
 import { createWorld } from "../worlds/world-writes.js";
+import { postgresSource } from "./dump.js";
 
 /** The worlds with all that they hold. */
-export const worldCopies = (
+export const postgresCopies = (
   db: Database,
-): Pick<WorldStore, "export" | "import"> => ({
-  export: (id, options) =>
-    // An event that is over has no row.
-    db.snapshot((sql) => exportWorld(sql, "TRUE", id, options)),
-
-  import: async (copy, { dryRun = false } = {}, by) =>
-    readWorld(
-      await db.writeAll(
-        copy.world.id,
+): Pick<WorldStore, "export" | "clone" | "import"> =>
+  worldCopies({
+    source: () => postgresSource(db.url),
+    create: (id, lines, dryRun, by) =>
+      db.writeAll(
+        id,
         async (sql, log) => {
-          const row = await importWorld(sql, importer(sql, log), copy, dryRun);
+          const row = await importWorld(sql, importer(sql, log), lines, dryRun);
           if (!dryRun) log.appendToAll({ type: "world.created" });
           return row;
         },
         by,
       ),
-    ),
-});
+  });
 
 const importer = (sql: Sql, log: Log): WorldImporter => ({
   addWorld: (world: WorldCopy["world"]) => createWorld(sql, world),
@@ -46,7 +39,6 @@ const importer = (sql: Sql, log: Log): WorldImporter => ({
     }
   },
   skip: (count) => log.skip(count),
-  newTag: () => log.newTag(),
   noContent: null,
   withoutTrace: (trial) => log.withoutTrace(trial),
 });

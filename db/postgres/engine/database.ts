@@ -73,6 +73,7 @@ export class Database {
 
   private constructor(
     id: string,
+    readonly url: string,
     config: pg.ClientConfig,
     size: number,
     writing: WriteOptions,
@@ -132,7 +133,7 @@ export class Database {
         await end(client);
       }
       const database = new Database(
-        ...([id, config, pool, { author, audits }, warn] as const),
+        ...([id, url, config, pool, { author, audits }, warn] as const),
       );
       await database.#link.open();
       return database;

@@ -60,7 +60,7 @@ function insertionInto(table: string, names: readonly string[]): string {
     return `$${i + 1}::${kind === "text" ? "text" : "bigint"}[]`;
   });
   return `INSERT INTO ${table} (${names.join()}) SELECT ${names.join()}
-    FROM unnest(${lists.join()}) WITH ORDINALITY AS row (${names.join()}, place) ORDER BY place`;
+    FROM unnest(${lists.join()}) WITH ORDINALITY AS row (${names.join()}, ordinal) ORDER BY ordinal`;
 }
 
 // PostgreSQL stores any character but U+0000. So the first six characters are written

@@ -13,7 +13,7 @@ import {
   viewRuleOf,
 } from "../../rules/room-rows.js";
 import { foldCase, type WholeRoomRow } from "../../rules/rows.js";
-import { taken } from "../../copies/world-copies.js";
+import { takenAs } from "../../copies/taken.js";
 import type { Log } from "../log/log.js";
 import type { Sql } from "../../shared/sql.js";
 
@@ -79,7 +79,7 @@ export async function addRooms(
   const ids = new Set<string>();
   const twice = records.find(({ id }) => ids.size === ids.add(id).size)?.id;
   const found = twice ?? (await sql.value<string>(SELECT_TAKEN, [[...ids]]));
-  if (found !== undefined) throw taken("rooms", found);
+  if (found !== undefined) throw takenAs("rooms", found);
   await insertRooms(sql, world, records);
 }
 

@@ -12,7 +12,7 @@ import {
 /** The worlds in a PostgreSQL database. */
 export const worldStore = (
   db: Database,
-): Omit<WorldStore, "export" | "import"> => ({
+): Omit<WorldStore, "export" | "clone" | "import"> => ({
   ...worldReads(db),
 
   create: async (world, by) =>

@@ -1,9 +1,12 @@
 import { closeSync, existsSync, fsyncSync, openSync } from "node:fs";
+import { mkdtemp, rm } from "node:fs/promises";
+import { tmpdir } from "node:os";
 import { join } from "node:path";
 import Database from "better-sqlite3";
 import { Failure } from "../../../schemas/plain/failure.js";
 import {
   inBatches,
+  restOf,
   type TableSource,
   type TableTarget,
   UnfitRow,
@@ -38,13 +41,13 @@ const isAlive = (event: string) =>
 
 /** Which rows of other tables are copied. */
 const CONDITIONS: Readonly<Record<string, string>> = {
-  chat_events: `WHERE t.gone = 0 AND EXISTS (SELECT 1 FROM chat_channels AS c
+  chat_events: `t.gone = 0 AND EXISTS (SELECT 1 FROM chat_channels AS c
       WHERE c.world_id = t.world_id AND c.number = t.channel)`,
-  chat_edits: `WHERE ${isAlive("t.event")} AND ${isAlive("t.edit")}`,
-  chat_reactions: `WHERE ${isAlive("t.event")}`,
+  chat_edits: `${isAlive("t.event")} AND ${isAlive("t.edit")}`,
+  chat_reactions: `${isAlive("t.event")}`,
 };
 
-function selectionOf(table: Table): string {
+function selectionOf(table: Table, world?: string): string {
   if (table.name === "sequences") {
     const names = SEQUENCES.map((name) => `('${name}')`).join();
     return `WITH names (name) AS (VALUES ${names})
@@ -57,9 +60,9 @@ function selectionOf(table: Table): string {
     }
     return `t.${name}`;
   });
-  const order = table.key.map((name) => `t.${name}`);
-  return `SELECT ${columns.join()} FROM ${table.name} AS t ${CONDITIONS[table.name] ?? ""}
-    ORDER BY ${order.join()}`;
+  const conditions = [CONDITIONS[table.name] ?? []].flat();
+  return `SELECT ${columns.join()} FROM ${table.name} AS t
+    ${restOf(table, conditions, world === undefined ? undefined : "?")}`;
 }
 
 /**
@@ -90,6 +93,19 @@ export async function sqliteSource(
 }
 
 /**
+ * The rows of a database, which the copies of worlds read. Its file has no name any more
+ * when they begin, so a killed process leaves none.
+ */
+export async function unnamedSource(dataDir: string): Promise<TableSource> {
+  const scratch = await mkdtemp(join(tmpdir(), "foyer-copy-"));
+  try {
+    return await sqliteSource(dataDir, scratch, () => {});
+  } finally {
+    await rm(scratch, { recursive: true, force: true });
+  }
+}
+
+/**
  * The rows of a database without other users. An older one is upgraded.
  * @throws {StoreError} `unusable` when it is damaged, not Foyer's, or of a newer Foyer.
  */
@@ -101,12 +117,12 @@ export function sourceOfFile(file: string): TableSource {
     throw new Failure(`the database is damaged: ${dangling}`);
   }
   return {
-    rows: (table) =>
+    rows: (table, world) =>
       inBatches(
         db
-          .prepare<[], Row>(selectionOf(table))
+          .prepare<string[], Row>(selectionOf(table, world))
           .raw()
-          .iterate() as Iterable<Row>,
+          .iterate(...[world ?? []].flat()) as Iterable<Row>,
       ),
     async count({ name }) {
       if (name === "sequences") return SEQUENCES.length;

@@ -1,13 +1,10 @@
-import type { WorldCopy } from "../../../schemas/documents/world-document.js";
+import type { Lines } from "../../contract/copies.js";
 import type { WorldRow } from "../../rules/rows.js";
-import { importWorld, type WorldImporter } from "../../shared/copies/worlds.js";
+import { importWorld, type WorldImporter } from "../../shared/copies/import.js";
 import type { Sql } from "../../shared/sql.js";
 import type { WriteLog } from "../log/log-writes.js";
 import type { roomWrites } from "../rooms/room-writes.js";
 import type { worldWrites } from "../worlds/world-writes.js";
-
-/** The condition of an event `e` that is not over. */
-export const IS_PRESENT = "e.gone = 0";
 
 /** The writes that an import consists of. */
 type Parts = Pick<ReturnType<typeof worldWrites>, "addWorld" | "noteCreated"> &
@@ -21,15 +18,17 @@ export function copyWrites(sql: Sql, log: WriteLog, parts: Parts) {
       for (const room of rooms) parts.addRoom(id, room);
     },
     skip: (count) => log.skip(world, count),
-    newTag: () => log.newTag(),
     noContent: new Uint8Array(),
     withoutTrace: (trial) => log.withoutTrace(trial),
   });
 
   return {
-    async importWorld(copy: WorldCopy, dryRun: boolean): Promise<WorldRow> {
-      const { id } = copy.world;
-      const row = await importWorld(sql, importer(id), copy, dryRun);
+    async importWorld(
+      id: string,
+      lines: Lines,
+      dryRun: boolean,
+    ): Promise<WorldRow> {
+      const row = await importWorld(sql, importer(id), lines, dryRun);
       if (!dryRun) parts.noteCreated(id);
       return row;
     },

@@ -27,7 +27,7 @@ import {
   type WholeRoomValues,
 } from "../../rules/rows.js";
 import type { RoomUpdate } from "../../contract/store.js";
-import { taken } from "../../copies/world-copies.js";
+import { takenAs } from "../../copies/taken.js";
 import { channelRemoval } from "../chat/chat-remains.js";
 import type { Sql } from "../../shared/sql.js";
 import type { Connection } from "../engine/connection.js";
@@ -271,7 +271,7 @@ export function roomWrites(
     /** Creates a room with a given id. */
     addRoom(worldId: string, record: RoomRecord): void {
       if (exists.get(record.id)) {
-        throw taken("rooms", record.id);
+        throw takenAs("rooms", record.id);
       }
       insertRoom(worldId, record);
     },

@@ -39,6 +39,7 @@ import { userContract } from "./users.js";
 import { versionContract } from "./versions.js";
 import { voteCopyContract } from "./vote-copies.js";
 import { worldCopyContract } from "./world-copies.js";
+import { worldLineContract } from "./world-lines.js";
 import { webhookContract } from "./webhooks.js";
 import { worldContract } from "./worlds.js";
 
@@ -46,6 +47,7 @@ const parts = [
   worldContract,
   hostContract,
   worldCopyContract,
+  worldLineContract,
   voteCopyContract,
   roomContract,
   roomListContract,

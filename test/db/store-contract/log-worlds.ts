@@ -1,3 +1,4 @@
+import { exported } from "../../exported.js";
 import { INDEX } from "../../../db/log/entries.js";
 import { kioskId } from "../../../db/rules/user-kinds.js";
 import { keyOf, worldOf } from "../../helper.js";
@@ -52,7 +53,7 @@ export async function logWorldContract(contract: Contract): Promise<void> {
       () => worlds.update("demo", { config }, undefined, me),
       [{ type: "world.updated" }, { type: "world.updated", world: INDEX }],
     );
-    const copy = (await worlds.export("demo"))!;
+    const copy = await exported(store, "demo");
     const unchanged = {
       "the same title": () => worlds.update("demo", { title: "C" }),
       "the same keys": () => worlds.update("demo", { config }),

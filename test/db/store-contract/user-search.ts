@@ -1,3 +1,4 @@
+import { exported } from "../../exported.js";
 import type { StoreError, UserSearch } from "../../../db/contract/store.js";
 import type { Contract } from "./setup.js";
 
@@ -125,7 +126,7 @@ export async function userSearchContract(base: Contract): Promise<void> {
     t.equal(await counts(), 1, "by the present fields");
     await store.users.update("demo", id, { client_state: { x: 1 } });
     t.equal(await counts(), 1, "whatever else changes");
-    const copy = (await store.worlds.export("demo"))!;
+    const copy = await exported(store, "demo");
     await store.worlds.delete("demo");
     await store.worlds.import(copy);
     t.equal(await counts(), 1, "in a world that has moved");

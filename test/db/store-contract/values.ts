@@ -1,3 +1,4 @@
+import { exported } from "../../exported.js";
 import { keyOf, worldOf } from "../../helper.js";
 import { ada, type Contract, file, selection } from "./setup.js";
 import { usersOf } from "../../listed.js";
@@ -25,9 +26,10 @@ export async function valueContract(contract: Contract): Promise<void> {
     t.match((await store.rooms.get("odd", room.id))?.value, draft);
     const { rooms } = (await store.rooms.list("odd", selection())).value;
     t.strictSame(rooms[0]?.module_config, module_config);
-    const copy = (await store.worlds.export("odd"))!;
-    t.strictSame(copy.world.config, config);
-    t.strictSame(copy.rooms[0]?.module_config, module_config);
+    const copy = (await exported(store, "odd")).rows;
+    t.equal(copy.worlds![0]!.config, JSON.stringify(config));
+    const stored = JSON.stringify(module_config);
+    t.equal(copy.rooms![0]!.module_config, stored);
 
     const uploader = { tokenId: title, traits: new Set(["ä|"]), profile: odd };
     await store.files.add("odd", uploader, file("1"), 100);

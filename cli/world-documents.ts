@@ -1,0 +1,120 @@
+import { createReadStream } from "node:fs";
+import { type FileHandle, mkdtemp, open, rm } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import type { Lines } from "../db/contract/copies.js";
+import { isLaidInLines, isOfRows, relaid } from "../db/copies/world-lines.js";
+import { Failure } from "../schemas/plain/failure.js";
+import type { WorldCopy } from "../schemas/documents/world-document.js";
+import { context } from "./context.js";
+
+/**
+ * Runs something with the document in a file.
+ * @param file its path; "-" means stdin.
+ * @throws {Failure} if it cannot be read, or is no document.
+ */
+export async function withDocument<T>(
+  file: string,
+  run: (document: WorldCopy | Lines) => Promise<T>,
+): Promise<T> {
+  const name = file === "-" ? "stdin" : file;
+  const opened = await openDocument(file).catch((error: unknown) => {
+    throw unreadable(name, error);
+  });
+  try {
+    return await run(await documentIn(opened, name));
+  } finally {
+    await opened.close();
+  }
+}
+
+/** Opens a document, to be read several times. */
+async function openDocument(file: string): Promise<FileHandle> {
+  if (file === "-") return spooled(context().stdin);
+  const opened = await open(file);
+  // A pipe can be read only once.
+  if ((await opened.stat()).isFile()) return opened;
+  return spooled(createReadStream("", { fd: opened }));
+}
+
+/** Copies a stream to a file without a name, so that a killed process leaves nothing. */
+async function spooled(stream: NodeJS.ReadableStream): Promise<FileHandle> {
+  const folder = await mkdtemp(join(tmpdir(), "foyer-"));
+  let copy: FileHandle;
+  try {
+    copy = await open(join(folder, "world.json"), "wx+", 0o600);
+  } finally {
+    await rm(folder, { recursive: true, force: true });
+  }
+  try {
+    for await (const chunk of stream) await copy.appendFile(chunk);
+    return copy;
+  } catch (error) {
+    await copy.close();
+    throw error;
+  }
+}
+
+/** The document in a file: its lines, or what an older Foyer exported. */
+async function documentIn(
+  file: FileHandle,
+  name: string,
+): Promise<WorldCopy | Lines> {
+  try {
+    const { bytesRead, buffer } = await file.read(
+      Buffer.alloc(1024),
+      0,
+      1024,
+      0,
+    );
+    const beginning = buffer.toString("latin1", 0, bytesRead);
+    if (isLaidInLines(beginning)) return { file: file.fd };
+    return await readWhole(await bytesOf(file), name);
+  } catch (error) {
+    throw unreadable(name, error);
+  }
+}
+
+async function bytesOf(file: FileHandle): Promise<Buffer> {
+  const { size } = await file.stat();
+  const bytes = Buffer.alloc(size);
+  const { bytesRead } = await file.read(bytes, 0, size, 0);
+  return bytes.subarray(0, bytesRead);
+}
+
+const unreadable = (name: string, error: unknown): unknown =>
+  error instanceof Error && "syscall" in error
+    ? new Failure(`${name} cannot be read: ${error.message}`, { cause: error })
+    : error;
+
+/** Reads what an older Foyer exported, and what another program has laid out. */
+async function readWhole(
+  bytes: Buffer,
+  name: string,
+): Promise<WorldCopy | Lines> {
+  let text: string;
+  let document: unknown;
+  try {
+    text = new TextDecoder("utf-8", { fatal: true }).decode(bytes);
+    document = JSON.parse(text);
+  } catch {
+    throw new Failure(`${name} is not JSON.`);
+  }
+  const { findLosses } = await import("../schemas/fidelity.js");
+  const { readWorldDocument } =
+    await import("../schemas/documents/world-document.js");
+  const { InvalidData } = await import("../schemas/validate.js");
+  try {
+    const losses = findLosses(text);
+    if (losses) throw losses;
+    return isOfRows(document)
+      ? { lines: relaid(document) }
+      : readWorldDocument(document);
+  } catch (error) {
+    if (!(error instanceof InvalidData)) throw error;
+    const faults = Object.entries(error.faults).map(
+      ([field, messages]) => `${field}: ${messages.join(" ")}`,
+    );
+    throw new Failure(`${name} is not a world document. ${faults.join(" ")}`);
+  }
+}

@@ -1,0 +1,116 @@
+import type { Lines, RowCounts } from "../contract/copies.js";
+import { setImmediate } from "node:timers/promises";
+import type { Faults } from "../../schemas/errors.js";
+import type { InvalidData } from "../../schemas/validate.js";
+import type { WorldRow } from "../rules/rows.js";
+import { roomIn, worldIn } from "./records.js";
+import { counterOf, type Row, type Table } from "./tables.js";
+import { type Look, placeIn, rowsIn, unfit } from "./world-lines.js";
+import { countRows } from "./world-rows.js";
+
+/**
+ * Reads a whole document before a transaction begins: its form, what is unique, and the world and its
+ * rooms by the rules of the API. Others run between its parts.
+ * @throws {StoreError} `unfit`, with the number of a line.
+ */
+export async function checkDocument(lines: Lines): Promise<RowCounts> {
+  const { recordFaults } =
+    await import("../../schemas/documents/world-document.js");
+  const { findLosses } = await import("../../schemas/fidelity.js");
+  const { unstorableIn } = await import("../../schemas/validate.js");
+  const counts: Record<string, number> = {};
+  const look: Look = (text, entry) => {
+    const deep = isDeep(text) ? unstorableIn(entry) : undefined;
+    if (deep) return firstOf(deep);
+    // What is as JSON.stringify() writes it loses nothing when it is read.
+    const again = JSON.stringify(entry);
+    const faults =
+      (UNPAIRED.test(again) ? unstorableIn(entry) : undefined) ??
+      (again === text ? undefined : findLosses(text)?.faults);
+    return firstOf(faults);
+  };
+  let twins: ((row: Row) => string | undefined) | undefined;
+  let last: Table | undefined;
+  for (const part of rowsIn(lines, look)) {
+    const { table, rows, line } = part;
+    if (table.name !== last?.name) twins = twinFinder(table);
+    last = table;
+    countRows(counts, part);
+    for (const [i, row] of rows.entries()) {
+      const fault = faultOf(recordFaults, table, row) ?? twins?.(row);
+      if (fault !== undefined) {
+        throw unfit(line + i, `${placeIn(table)}.${fault}`);
+      }
+    }
+    await setImmediate();
+  }
+  return counts;
+}
+
+type Check = (record: unknown) => InvalidData | undefined;
+
+/** A user may have anything in it that some client has stored. */
+function faultOf(
+  checks: Readonly<Record<"world" | "room", Check>>,
+  { name, columns }: Table,
+  values: Row,
+): string | undefined {
+  const row: Record<string, unknown> = {};
+  for (const [i, column] of columns.entries()) row[column.name] = values[i];
+  if (name === "users" && row.token_id !== null && row.client_id !== null) {
+    return "token_id: Either this or client_id must be null.";
+  }
+  const found =
+    name === "worlds"
+      ? checks.world(worldIn(row as unknown as WorldRow))
+      : name === "rooms"
+        ? checks.room(roomIn(row))
+        : undefined;
+  return firstOf(found?.faults);
+}
+
+const firstOf = (faults: Faults | undefined): string | undefined => {
+  const [fault] = Object.entries(faults ?? {});
+  return fault && `${fault[0]}: ${fault[1].join(" ")}`;
+};
+
+/** JSON.stringify() escapes no other surrogates. */
+const UNPAIRED = /\\ud[89a-f]/;
+
+/** Whether a text may be nested deeply: it has many brackets. */
+function isDeep(text: string): boolean {
+  let count = 0;
+  for (const bracket of ["{", "["]) {
+    for (let at = -1; (at = text.indexOf(bracket, at + 1)) !== -1;) {
+      if (++count > 50) return true;
+    }
+  }
+  return false;
+}
+
+/** Makes the function that says which columns of a row have the values of one before. */
+function twinFinder(table: Table): (row: Row) => string | undefined {
+  const { columns, key, unique } = table;
+  const counter = counterOf(table);
+  const pin = columns.findIndex(({ name }) => name === "is_pinned");
+  const rules = [key, ...unique].flatMap((names) => {
+    // A counter has no gaps. Of a world, there is only one.
+    const own = names.filter((name) => name !== "world_id");
+    if (own.length === 0 || own.includes(counter ?? "")) return [];
+    const at = own.map((name) => columns.findIndex((one) => one.name === name));
+    return at.includes(-1) ? [] : [{ own, at, seen: new Set<string>() }];
+  });
+  return (row) => {
+    for (const { own, at, seen } of rules) {
+      // Only one question or poll of a room may be pinned.
+      if (own.join() === "room_id" && row[pin] !== 1) continue;
+      const values = at.map((place) => row[place]!);
+      if (values.some((value) => value === null)) continue;
+      const text = JSON.stringify(values);
+      if (seen.size === seen.add(text).size) {
+        return `${own.join(", ")}: May occur only once.`;
+      }
+    }
+    return undefined;
+  };
+}
