@@ -5,12 +5,14 @@ import { join } from "node:path";
 import { createInterface } from "node:readline";
 import { isDeepStrictEqual } from "node:util";
 import { Foyer } from "../../client/index.js";
+import { tryBot } from "./bot.js";
 import { run, Unavailable } from "./shell.js";
-import { root, tools, type Tool } from "./tools.js";
+import { root, tools } from "./tools.js";
 import type { Access } from "./access.js";
 
 // `npm run test:clients [tool…]`: generates a client with each tool from the
-// document of a server that runs, and uses it there. A tool that cannot be
+// document of a server that runs, and uses it there; `bot` is the one in Python of
+// docs/bots.md. A tool that cannot be
 // installed is reported, and is an error with CLIENTS=required.
 
 const SVG = '<svg xmlns="http://www.w3.org/2000/svg"><circle r="40"/></svg>\n';
@@ -80,13 +82,14 @@ async function verify(name: string, said: string, { baseUrl, token }: Access) {
 
 const count = { passed: 0, failed: 0, skipped: 0 };
 
-async function tryTool(name: string, tool: Tool, server: Access) {
+/** Uses a client in a folder of its own. */
+async function attempt(name: string, use: (place: string) => Promise<void>) {
   const place = join(folder, name.replace(/\W/g, "-"));
   await mkdir(place);
   await writeFile(join(place, "openapi.json"), document);
   const since = Date.now();
   try {
-    await verify(name, await tool(place, server), server);
+    await use(place);
     count.passed++;
     console.log(
       `ok       ${name} (${Math.round((Date.now() - since) / 1000)} s)`,
@@ -110,7 +113,12 @@ try {
   document = await answer.text();
   for (const [name, tool] of Object.entries(tools)) {
     if (wanted.length > 0 && !wanted.includes(name)) continue;
-    await tryTool(name, tool, ready);
+    await attempt(name, async (place) =>
+      verify(name, await tool(place, ready), ready),
+    );
+  }
+  if (wanted.length === 0 || wanted.includes("bot")) {
+    await attempt("bot", (place) => tryBot(place, ready));
   }
 } finally {
   server.kill();

@@ -39,8 +39,9 @@ export async function startProvider(
     claims: {
       profile: ["name", "preferred_username", "picture"],
       groups: ["groups"],
+      roles: ["realm_access"],
     },
-    scopes: ["openid", "profile", "groups"],
+    scopes: ["openid", "profile", "groups", "roles"],
     findAccount: (_context, accountId) => ({
       accountId,
       claims: () => ({ sub: accountId, ...state.claims }),
