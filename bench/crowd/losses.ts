@@ -172,7 +172,7 @@ export class Audience {
 
 /** What arrives over a network that goes away for two seconds, again and again. */
 export const losses = {
-  name: `lossy network, ${LISTENERS} people`,
+  name: `failing network, ${LISTENERS} people`,
   async measure(): Promise<void> {
     const { dataDir, rooms } = await newVenue(1);
     const server: Running = await startFoyer(dataDir, UNLIMITED);

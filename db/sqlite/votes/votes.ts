@@ -41,10 +41,9 @@ function participantChecks(db: Connection) {
   return {
     expectUser,
 
-    /** @throws {StoreError} `absent` on `room` unless the world has the room. */
-    expectRoom: (worldId: string, room: string): void => {
-      if (!findRoom.get(room, worldId)) throw absent("room");
-    },
+    /** The error about an item that a room does not have, or about the room if the world does not have it. */
+    missing: (worldId: string, room: string, item: "poll" | "question") =>
+      absent(findRoom.get(room, worldId) ? item : "room"),
 
     /** @throws {StoreError} `absent` as {@link expectUser}, or `denied` if the user is banned or silenced. */
     expectActive: (worldId: string, user: string): void => {
@@ -59,7 +58,7 @@ function participantChecks(db: Connection) {
 export function voteWrites(
   db: Connection,
 ): Pick<EngineWrites, "castBallot" | "countVote"> {
-  const { expectRoom, expectActive } = participantChecks(db);
+  const { missing, expectActive } = participantChecks(db);
   const selectPoll = db.prepare<[string, string, string], PollRow>(
     `SELECT ${POLL_COLUMNS} FROM polls AS p WHERE p.id = ? AND p.world_id = ? AND p.room_id = ?`,
   );
@@ -114,9 +113,8 @@ export function voteWrites(
 
   return {
     async castBallot(world, room, id, user, named) {
-      expectRoom(world, room);
       const row = selectPoll.get(id, world, room);
-      if (!row) throw absent("poll");
+      if (!row) throw missing(world, room, "poll");
       expectActive(world, user);
       const { number } = row;
       const options = selectOptions.all(world, number);
@@ -137,9 +135,8 @@ export function voteWrites(
     },
 
     async countVote(world, room, id, user, vote, all) {
-      expectRoom(world, room);
       const row = selectQuestion.get(id, world, room);
-      if (!row) throw absent("question");
+      if (!row) throw missing(world, room, "question");
       expectActive(world, user);
       if (!seesQuestion(row, user, all)) throw absent("question");
       const { changes } = (vote ? addVote : removeVote).run(
