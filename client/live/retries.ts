@@ -50,14 +50,21 @@ export class Retries {
 
   /**
    * How many milliseconds to wait: a random share of a time that doubles with each
-   * failure, so that the clients of a server that was down do not come at once.
+   * failure, so that the clients of a server that was down do not come at once. A connection
+   * that lasted as long as the next delay may be counts as a success: even if each ends so, a
+   * client spends as much time connected as waiting.
    */
   next({ code, lasted }: End): number {
     const isStable =
       lasted !== undefined &&
-      (lasted >= this.#maxDelay || code === SERVICE_RESTART);
+      (lasted >= this.#longest() || code === SERVICE_RESTART);
     if (isStable) this.#failures = 0;
-    const longest = this.#delay * 2 ** this.#failures++;
-    return Math.random() * Math.min(this.#maxDelay, longest);
+    const longest = this.#longest();
+    this.#failures++;
+    return Math.random() * longest;
+  }
+
+  #longest(): number {
+    return Math.min(this.#maxDelay, this.#delay * 2 ** this.#failures);
   }
 }

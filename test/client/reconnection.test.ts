@@ -333,8 +333,8 @@ void t.test("the delays", async (t) => {
   };
   const unstable = await startFake(t, dropping);
   t.same(
-    await delays(t, unstable, 3, { ...options, maxRetryDelay: 600_000 }),
-    [2, 4, 8],
+    await delays(t, unstable, 3, { retryDelay: 500, maxRetryDelay: 600_000 }),
+    [500, 1000, 2000],
     "a login alone is no success",
   );
   const restarting = await startFake(t, (peer, frame) => {
@@ -356,12 +356,13 @@ void t.test("a stable connection makes up for failures", async (t) => {
   t.intercept(Math, "random", { value: () => 1 });
   const server = await startFake(t);
   server.isFull = true;
-  const live = liveOf(t, server, { retryDelay: 2, maxRetryDelay: 8 });
+  const live = liveOf(t, server, { retryDelay: 2, maxRetryDelay: 600_000 });
   await until(() => server.attempts >= 4);
   server.isFull = false;
   await live.connected();
   const since = performance.now();
-  await until(() => performance.now() - since > 20);
+  // Longer than the delay of an eighth failure.
+  await until(() => performance.now() - since > 600);
   server.peers[0]!.drop();
   t.match(await next(live, "client.disconnected"), { retryIn: 2 });
 });
