@@ -1,18 +1,33 @@
 // The users and connections of a row, and their rights.
 
+import {
+  fallbackOf,
+  type PermissionKey,
+  permissionKeys,
+  roomKeys,
+} from "../schemas/plain/permissions.js";
+
 /** The rights that a caller may come with. */
 export type Role = "member" | "moderator" | "admin";
 
-/** The rights of all users in the world, and in the room. */
-const inWorld = ["world.view", "chat.direct", "program.read"] as const;
-const inRoom = [
-  ...["room.view", "chat.read", "chat.join", "chat.send"],
-  ...["question.read", "question.ask", "question.vote"],
-  ...["poll.read", "poll.vote"],
-];
-const moderated = ["chat.moderate", "question.moderate", "poll.manage"].concat(
-  ...["poll.results", "room.viewers"],
-);
+/** Whether the moderators of a chat have a key by default. */
+const isModerated = (key: PermissionKey): boolean => {
+  if (key === "chat.moderate") return true;
+  const otherwise = fallbackOf(key);
+  return (
+    otherwise !== "everybody" &&
+    otherwise !== "nobody" &&
+    isModerated(otherwise)
+  );
+};
+const isOpen = (key: PermissionKey) => fallbackOf(key) === "everybody";
+const isOfRoom = (key: PermissionKey) => roomKeys.includes(key);
+
+// The rights of all users in the world and in the room, and of moderators: the defaults, which
+// `test/live/rights.test.ts` lists.
+const inWorld = permissionKeys.filter((key) => isOpen(key) && !isOfRoom(key));
+const inRoom = roomKeys.filter(isOpen);
+const moderated = roomKeys.filter(isModerated);
 const silencedIn = ["room.view", "chat.read", "chat.join"].concat(
   ...["question.read", "poll.read"],
 );

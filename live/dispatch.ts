@@ -27,8 +27,7 @@ import {
   roomDenied,
   worldDenied,
 } from "./rules/problems.js";
-import { mayInWorld } from "./rules/rights.js";
-import { isInReach } from "./rules/scopes.js";
+import { isInReach, mayInWorld } from "./rules/rights.js";
 import { requireInvite } from "./people/scoped.js";
 import type { WorldStates } from "./rules/world-states.js";
 import type { Connection } from "./socket/connection.js";

@@ -49,8 +49,11 @@ export interface Events {
   readonly caughtUp: number;
   /** Sends a message to the listeners of all processes that joined its world, if it has one. */
   publish(message: LiveMessage): void;
-  /** @returns a function that ends the subscription. */
-  subscribe(listener: Listener): () => void;
+  /**
+   * @param world only what belongs to this world.
+   * @returns a function that ends the subscription.
+   */
+  subscribe(listener: Listener, world?: string): () => void;
   /** See `Bus`. */
   count(key: string, window: number): Promise<Counted>;
   /** Stops delivery: no listener is called any more. */

@@ -35,6 +35,8 @@ export class LogEvents implements Events {
   readonly #follower: Follower<Entry>;
   readonly #onFault: (error: unknown) => void;
   readonly #listeners = new Set<Listener>();
+  /** The listeners of one world each. */
+  readonly #ofWorlds = new Map<string, Set<Listener>>();
   readonly #waiting = new Map<string, Set<Waiting>>();
   /** The event that listeners get now, and the ones that came meanwhile. */
   readonly #due: AnyEvent[] = [];
@@ -129,11 +131,20 @@ export class LogEvents implements Events {
     this.#bus.publish(message);
   }
 
-  subscribe(listener: Listener): () => void {
+  subscribe(listener: Listener, world?: string): () => void {
     // A new function, so that the same listener may subscribe twice.
     const own: Listener = (event) => listener(event);
-    this.#listeners.add(own);
-    return () => void this.#listeners.delete(own);
+    if (world === undefined) {
+      this.#listeners.add(own);
+      return () => void this.#listeners.delete(own);
+    }
+    const listeners = this.#ofWorlds.get(world) ?? new Set();
+    this.#ofWorlds.set(world, listeners.add(own));
+    return () => {
+      listeners.delete(own);
+      if (listeners.size > 0 || this.#ofWorlds.get(world) !== listeners) return;
+      this.#ofWorlds.delete(world);
+    };
   }
 
   count(key: string, window: number): Promise<Counted> {
@@ -144,6 +155,7 @@ export class LogEvents implements Events {
     this.#unsubscribe();
     this.#follower.close();
     this.#listeners.clear();
+    this.#ofWorlds.clear();
     for (const waiting of this.#waiting.values()) {
       for (const { resolve } of waiting) resolve();
     }
@@ -160,15 +172,22 @@ export class LogEvents implements Events {
     if (this.#due.push(event) > 1) return;
     // It grows meanwhile.
     for (const next of this.#due) {
-      for (const listener of this.#listeners) {
-        try {
-          listener(next);
-        } catch (error) {
-          this.#onFault(error);
-        }
-      }
+      this.#give(next, this.#listeners);
+      if (this.#ofWorlds.size === 0 || !("world" in next)) continue;
+      const listeners = this.#ofWorlds.get(next.world!);
+      if (listeners) this.#give(next, listeners);
     }
     this.#due.length = 0;
+  }
+
+  #give(event: AnyEvent, listeners: Iterable<Listener>): void {
+    for (const listener of listeners) {
+      try {
+        listener(event);
+      } catch (error) {
+        this.#onFault(error);
+      }
+    }
   }
 
   /** Waits until an entry of this process was applied. Earlier ones are in the log and can be read. */

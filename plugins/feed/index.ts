@@ -40,18 +40,26 @@ export default fp(
       for (const feed of worlds.values()) yield* feed.readers();
     };
 
-    const unsubscribe = events.subscribe((event) => {
-      if (!("world" in event) || event.world === undefined) return;
-      const feed = worlds.get(event.world);
-      if (!feed) return;
-      if (event.type === "world.reset") feed.endAll();
-      else if ("seq" in event) feed.take(event);
-    });
+    const subscriptions = new Map<WorldFeed, () => void>();
+
+    function open(world: string): WorldFeed {
+      const feed = new WorldFeed(store, world);
+      worlds.set(world, feed);
+      const end = events.subscribe((event) => {
+        if (event.type === "world.reset") feed.endAll();
+        else if ("seq" in event) feed.take(event);
+      }, world);
+      subscriptions.set(feed, end);
+      return feed;
+    }
 
     function leave(world: string, feed: WorldFeed, reader: Reader): void {
       feed.remove(reader);
       events.unfollow(world);
-      if (feed.isEmpty && worlds.get(world) === feed) worlds.delete(world);
+      if (!feed.isEmpty || worlds.get(world) !== feed) return;
+      worlds.delete(world);
+      subscriptions.get(feed)?.();
+      subscriptions.delete(feed);
     }
 
     app.decorate("feeds", {
@@ -60,8 +68,7 @@ export default fp(
       },
       async stream(request, reply, of) {
         const { world } = of;
-        let feed = worlds.get(world);
-        if (!feed) worlds.set(world, (feed = new WorldFeed(store, world)));
+        const feed = worlds.get(world) ?? open(world);
         const reader = new Reader(request, reply, of);
         feed.add(reader);
         reply.raw.once("close", () => leave(world, feed, reader));
@@ -96,7 +103,7 @@ export default fp(
     app.addHook("onClose", async () => {
       clearInterval(comments);
       clearInterval(expiries);
-      unsubscribe();
+      for (const end of subscriptions.values()) end();
       endAll();
     });
   },

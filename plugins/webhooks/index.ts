@@ -44,6 +44,7 @@ export default fp(
     const holder = events.process;
     const held = new Map<string, Delivery>();
     const sources = new Map<string, Source>();
+    const subscriptions = new Map<string, () => void>();
     const pace = new Pace();
     const endings = new Set<Promise<void>>();
     const seen = new Map<string, Seen>();
@@ -51,27 +52,23 @@ export default fp(
     const beats = new Map<string, number>();
     let stopped = false;
 
-    const unsubscribe = events.subscribe((event) => {
-      if (!("world" in event) || event.world === undefined) return;
-      const source = sources.get(event.world);
-      if (!source) return;
-      if (event.type === "noted" || STATES.has(event.type)) {
-        for (const delivery of of(event.world)) delivery.look();
-      }
-      if ("seq" in event) source.take(event);
-    });
-
     const of = (world: string): Delivery[] =>
       [...held.values()].filter((delivery) => delivery.world === world);
 
     function sourceOf(world: string): Source {
-      let source = sources.get(world);
-      if (!source) {
-        source = new Source(store, world, () => {
-          for (const delivery of of(world)) delivery.wake();
-        });
-        sources.set(world, source);
-      }
+      const known = sources.get(world);
+      if (known) return known;
+      const source = new Source(store, world, () => {
+        for (const delivery of of(world)) delivery.wake();
+      });
+      sources.set(world, source);
+      const end = events.subscribe((event) => {
+        if (event.type === "noted" || STATES.has(event.type)) {
+          for (const delivery of of(world)) delivery.look();
+        }
+        if ("seq" in event) source.take(event);
+      }, world);
+      subscriptions.set(world, end);
       return source;
     }
 
@@ -81,6 +78,8 @@ export default fp(
       if (of(world).length > 0) return;
       sources.get(world)?.close();
       sources.delete(world);
+      subscriptions.get(world)?.();
+      subscriptions.delete(world);
     }
 
     async function look(): Promise<void> {
@@ -200,7 +199,7 @@ export default fp(
 
     app.addHook("onClose", async () => {
       stopped = true;
-      unsubscribe();
+      for (const end of subscriptions.values()) end();
       await Promise.all([looking.end(), beating.end()]);
       for (const delivery of held.values()) delivery.stop();
       // A receiver may be slow, and the next process sends this entry again.

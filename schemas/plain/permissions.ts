@@ -101,6 +101,81 @@ export function fallbackOf(
   return (otherwise as PermissionKey) ?? (open ? "everybody" : "nobody");
 }
 
+/** What each key permits, in the languages of the pages. */
+export const permissionTitles: Readonly<
+  Record<PermissionKey, Readonly<Record<"en" | "de", string>>>
+> = {
+  "world.view": { en: "Enter the event", de: "Die Veranstaltung betreten" },
+  "room.view": {
+    en: "See and enter a room",
+    de: "Einen Raum sehen und betreten",
+  },
+  "file.upload": { en: "Upload files", de: "Dateien hochladen" },
+  "chat.read": { en: "Read the chat", de: "Den Chat lesen" },
+  "chat.join": { en: "Join the chat", de: "Dem Chat beitreten" },
+  "chat.send": { en: "Write in the chat", de: "Im Chat schreiben" },
+  "chat.direct": {
+    en: "Write direct messages",
+    de: "Direktnachrichten schreiben",
+  },
+  "question.read": { en: "See questions", de: "Fragen sehen" },
+  "question.ask": { en: "Ask questions", de: "Fragen stellen" },
+  "question.vote": { en: "Vote for questions", de: "Für Fragen stimmen" },
+  "poll.read": { en: "See polls", de: "Umfragen sehen" },
+  "poll.vote": { en: "Vote in polls", de: "An Umfragen teilnehmen" },
+  "program.read": { en: "Read the program", de: "Das Programm sehen" },
+  "chat.moderate": {
+    en: "Delete others’ messages",
+    de: "Nachrichten anderer löschen",
+  },
+  "question.moderate": { en: "Moderate questions", de: "Fragen moderieren" },
+  "poll.manage": { en: "Run polls", de: "Umfragen leiten" },
+  "poll.results": {
+    en: "See results before voting",
+    de: "Ergebnisse vor der Abstimmung sehen",
+  },
+  "room.viewers": {
+    en: "See who is in a room",
+    de: "Sehen, wer in einem Raum ist",
+  },
+  "room.invite": {
+    en: "Make links for people without a name",
+    de: "Links ohne Namen erstellen",
+  },
+  "room.announce": {
+    en: "Change a room’s schedule",
+    de: "Den Ablauf eines Raums ändern",
+  },
+  "world.announce": { en: "Make announcements", de: "Ankündigungen machen" },
+  "room.create": { en: "Create rooms", de: "Räume anlegen" },
+  "room.update": { en: "Edit rooms", de: "Räume bearbeiten" },
+  "room.delete": { en: "Delete rooms", de: "Räume löschen" },
+  "program.update": { en: "Change the program", de: "Das Programm ändern" },
+  "world.update": { en: "Edit the event", de: "Die Veranstaltung bearbeiten" },
+  "user.list": {
+    en: "List and search people",
+    de: "Personen auflisten und suchen",
+  },
+  "user.manage": {
+    en: "Silence and ban people",
+    de: "Personen stummschalten und ausschließen",
+  },
+  "user.delete": { en: "Erase people", de: "Personendaten löschen" },
+  "world.connections": {
+    en: "Open any number of connections",
+    de: "Beliebig viele Verbindungen öffnen",
+  },
+  "world.secrets": {
+    en: "See the keys of the event",
+    de: "Die Schlüssel der Veranstaltung sehen",
+  },
+  "world.feed": {
+    en: "Follow all changes, and read the history",
+    de: "Alle Änderungen verfolgen und den Verlauf lesen",
+  },
+  "world.api": { en: "Use the HTTP API", de: "Die HTTP-API verwenden" },
+};
+
 /** The rules of a new world, which are the defaults of Venueless. */
 export const defaultPermissionConfig: PermissionConfig = {
   "world.update": ["admin"],

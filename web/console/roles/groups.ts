@@ -1,4 +1,5 @@
-import { t, type Key } from "../../i18n/index.js";
+import { permissionTitles } from "../../../schemas/plain/permissions.js";
+import { currentLanguage, type Key } from "../../i18n/index.js";
 import {
   isRoomKey,
   permissionKeys,
@@ -55,17 +56,12 @@ export function groupsOf(world: PermissionConfig): readonly Group[] {
 export const isKnownKey = (key: string): key is PermissionKey =>
   (permissionKeys as readonly string[]).includes(key);
 
-type Underscored<K extends string> = K extends `${infer Head}.${infer Tail}`
-  ? `${Head}_${Underscored<Tail>}`
-  : K;
-
-/** The name of the description of a key. Each language has one for every key. */
-const descriptionOf = (key: PermissionKey): Key =>
-  `console.may_${key.replaceAll(".", "_") as Underscored<PermissionKey>}`;
-
 /** What a key permits, in words; a key that the server does not know stands for itself. */
-export const titleOf = (key: string): string =>
-  isKnownKey(key) ? t(descriptionOf(key)) : key;
+export function titleOf(key: string): string {
+  if (!isKnownKey(key)) return key;
+  const titles: Readonly<Record<string, string>> = permissionTitles[key];
+  return titles[currentLanguage()] ?? permissionTitles[key].en;
+}
 
 /** The keys that a room may have rules of its own for, and the room's own keys. */
 export const groupsOfRoom = (room: PermissionConfig): readonly Group[] =>
