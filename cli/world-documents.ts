@@ -1,12 +1,16 @@
 import { createReadStream } from "node:fs";
-import { type FileHandle, mkdtemp, open, rm } from "node:fs/promises";
-import { tmpdir } from "node:os";
-import { join } from "node:path";
+import { type FileHandle, open } from "node:fs/promises";
 import type { Lines } from "../db/contract/copies.js";
 import { isLaidInLines, isOfRows, relaid } from "../db/copies/world-lines.js";
+import { unnamedFile } from "../db/maintenance/unnamed-file.js";
 import { Failure } from "../schemas/plain/failure.js";
 import type { WorldCopy } from "../schemas/documents/world-document.js";
 import { context } from "./context.js";
+
+/** An open tar with a world and its files. */
+interface Archive {
+  archive: number;
+}
 
 /**
  * Runs something with the document in a file.
@@ -15,7 +19,7 @@ import { context } from "./context.js";
  */
 export async function withDocument<T>(
   file: string,
-  run: (document: WorldCopy | Lines) => Promise<T>,
+  run: (document: WorldCopy | Lines | Archive) => Promise<T>,
 ): Promise<T> {
   const name = file === "-" ? "stdin" : file;
   const opened = await openDocument(file).catch((error: unknown) => {
@@ -30,36 +34,18 @@ export async function withDocument<T>(
 
 /** Opens a document, to be read several times. */
 async function openDocument(file: string): Promise<FileHandle> {
-  if (file === "-") return spooled(context().stdin);
+  if (file === "-") return unnamedFile(context().stdin);
   const opened = await open(file);
   // A pipe can be read only once.
   if ((await opened.stat()).isFile()) return opened;
-  return spooled(createReadStream("", { fd: opened }));
+  return unnamedFile(createReadStream("", { fd: opened }));
 }
 
-/** Copies a stream to a file without a name, so that a killed process leaves nothing. */
-async function spooled(stream: NodeJS.ReadableStream): Promise<FileHandle> {
-  const folder = await mkdtemp(join(tmpdir(), "foyer-"));
-  let copy: FileHandle;
-  try {
-    copy = await open(join(folder, "world.json"), "wx+", 0o600);
-  } finally {
-    await rm(folder, { recursive: true, force: true });
-  }
-  try {
-    for await (const chunk of stream) await copy.appendFile(chunk);
-    return copy;
-  } catch (error) {
-    await copy.close();
-    throw error;
-  }
-}
-
-/** The document in a file: its lines, or what an older Foyer exported. */
+/** The document in a file: an archive, its lines, or what an older Foyer exported. */
 async function documentIn(
   file: FileHandle,
   name: string,
-): Promise<WorldCopy | Lines> {
+): Promise<WorldCopy | Lines | Archive> {
   try {
     const { bytesRead, buffer } = await file.read(
       Buffer.alloc(1024),
@@ -68,6 +54,7 @@ async function documentIn(
       0,
     );
     const beginning = buffer.toString("latin1", 0, bytesRead);
+    if (beginning.startsWith("ustar", 257)) return { archive: file.fd };
     if (isLaidInLines(beginning)) return { file: file.fd };
     return await readWhole(await bytesOf(file), name);
   } catch (error) {

@@ -1,7 +1,9 @@
+import type { FileStore } from "../db/contract/files.js";
+import type { Store } from "../db/contract/store.js";
 import { cloneWorld, findWorld } from "../db/worlds.js";
 import { command, withStore, withStoreOrEmpty } from "./command.js";
 import { writeAll } from "./lists.js";
-import { counted, type JsonOption, plain, print } from "./output.js";
+import { counted, type JsonOption, plain, print, warn } from "./output.js";
 import { withDocument } from "./world-documents.js";
 import { newWorldCommand, type NewWorld, worldLines } from "./worlds.js";
 
@@ -11,21 +13,37 @@ const exportCommand = command(
   "print a world with its keys and all that it holds but chat and files as one JSON document, a row on each line",
   "world export summit > summit.json",
 )
+  .option("--with-history", "also its chat, direct messages included")
   .option(
-    "--with-history",
-    "also its chat, direct messages included, but no uploaded files",
+    "--with-files <archive>",
+    "write a new file: a tar with the document and all uploaded files",
   )
-  .action(async (id: string, { withHistory = false }: ExportOptions) => {
-    await withStore(async (store) => {
+  .action(async (id: string, options: ExportOptions) => {
+    const { withHistory = false, withFiles, json } = options;
+    await withStore(async (store, files) => {
       await findWorld(store, id);
       await store.audit.record(id, { type: "world.exported", subject: {} });
+      if (withFiles !== undefined) {
+        const { exportArchive } =
+          await import("../db/maintenance/world-archive.js");
+        const data = { store, files };
+        const made = await exportArchive(data, id, withFiles, withHistory);
+        print(json, { file: withFiles, ...made }, [
+          `${withFiles} holds the world ${id} and ${counted("files", made.files)}.`,
+        ]);
+        for (const key of made.damaged) {
+          warn(`warning: ${key} was already missing.`);
+        }
+        return;
+      }
       const lines = store.worlds.export(id, { history: withHistory });
       await writeAll(textsOf(lines));
     });
   });
 
-interface ExportOptions {
+interface ExportOptions extends JsonOption {
   withHistory?: boolean;
+  withFiles?: string;
 }
 
 /** How many characters are written at once, at least. */
@@ -52,11 +70,17 @@ const importCommand = command(
   .action((file: string, options: JsonOption & { dryRun?: boolean }) =>
     withDocument(file, async (document) => {
       const { dryRun = false } = options;
+      const run = async (store: Store, files: FileStore) => {
+        if (!("archive" in document)) {
+          return store.worlds.import(document, { dryRun });
+        }
+        const { importArchive } =
+          await import("../db/maintenance/world-archive.js");
+        return importArchive({ store, files }, document.archive, dryRun);
+      };
       const { world, rows } = await (dryRun
-        ? withStoreOrEmpty((store) => store.worlds.import(document, { dryRun }))
-        : withStore((store) => store.worlds.import(document), {
-            create: true,
-          }));
+        ? withStoreOrEmpty(run)
+        : withStore(run, { create: true }));
       const { id, domain } = world.value;
       const counts = countsOf(rows);
       const contents = inWords(counts);
@@ -77,6 +101,7 @@ const REPORTED = {
   polls: "polls",
   program_sessions: "sessions",
   program_speakers: "speakers",
+  files: "files",
   chat_events: "chat_events",
 };
 

@@ -398,11 +398,15 @@ export interface WorldStore {
   delete(id: string, noted?: readonly string[], by?: Author): Promise<string[]>;
   /**
    * The lines of a document with the world as it is at one moment: its rows, with the keys
-   * and all users, but without files, webhooks, the log and the audit.
+   * and all users, but without webhooks, the log and the audit.
    * @param options.history include the chat, with direct channels and the ids of erased users.
+   * @param options.files include the records of the files whose keys it says yes to; none by default.
    * @throws {StoreError} `absent`.
    */
-  export(id: string, options?: { history?: boolean }): AsyncIterable<string>;
+  export(
+    id: string,
+    options?: { history?: boolean; files?: (key: string) => boolean },
+  ): AsyncIterable<string>;
   /**
    * Creates a world with its settings, rooms, users, announcements, questions, polls and
    * program as another has them, but with new ids, and without all that users did.
@@ -416,6 +420,8 @@ export interface WorldStore {
    * @param document the lines of an export, or an older document: there, a
    *   missing revision is 1, and a closed or archived poll without results gets the counts of its ballots.
    * @param options.dryRun create nothing, but fail where the import would fail.
+   * @param options.files whether the bytes of a file are in place, or will be. Lines with
+   *   other files are refused.
    * @returns also how many rows of each table the document has.
    * @throws {StoreError} `unfit`, or `taken` on `id`, on `domain`, or on `rooms`, `users`,
    *   `announcements`, `chat` (its direct channels), `questions` or `polls` (also
@@ -424,7 +430,7 @@ export interface WorldStore {
    */
   import(
     document: WorldCopy | Lines,
-    options?: { dryRun?: boolean },
+    options?: { dryRun?: boolean; files?: (file: FileDigest) => boolean },
     by?: Author,
   ): Promise<{ world: Versioned<World>; rows: RowCounts }>;
 }

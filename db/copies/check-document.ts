@@ -1,4 +1,5 @@
 import type { Lines, RowCounts } from "../contract/copies.js";
+import type { FileDigest } from "../contract/store.js";
 import { setImmediate } from "node:timers/promises";
 import type { Faults } from "../../schemas/errors.js";
 import type { InvalidData } from "../../schemas/validate.js";
@@ -11,9 +12,13 @@ import { countRows } from "./world-rows.js";
 /**
  * Reads a whole document before a transaction begins: its form, what is unique, and the world and its
  * rooms by the rules of the API. Others run between its parts.
+ * @param hasFile whether the bytes of a file come with the document; none by default.
  * @throws {StoreError} `unfit`, with the number of a line.
  */
-export async function checkDocument(lines: Lines): Promise<RowCounts> {
+export async function checkDocument(
+  lines: Lines,
+  hasFile: (file: FileDigest) => boolean = () => false,
+): Promise<RowCounts> {
   const { recordFaults } =
     await import("../../schemas/documents/world-document.js");
   const { findLosses } = await import("../../schemas/fidelity.js");
@@ -37,7 +42,8 @@ export async function checkDocument(lines: Lines): Promise<RowCounts> {
     last = table;
     countRows(counts, part);
     for (const [i, row] of rows.entries()) {
-      const fault = faultOf(recordFaults, table, row) ?? twins?.(row);
+      const fault =
+        faultOf({ ...recordFaults, hasFile }, table, row) ?? twins?.(row);
       if (fault !== undefined) {
         throw unfit(line + i, `${placeIn(table)}.${fault}`);
       }
@@ -51,7 +57,9 @@ type Check = (record: unknown) => InvalidData | undefined;
 
 /** A user may have anything in it that some client has stored. */
 function faultOf(
-  checks: Readonly<Record<"world" | "room", Check>>,
+  checks: Readonly<Record<"world" | "room", Check>> & {
+    hasFile: (file: FileDigest) => boolean;
+  },
   { name, columns }: Table,
   values: Row,
 ): string | undefined {
@@ -59,6 +67,12 @@ function faultOf(
   for (const [i, column] of columns.entries()) row[column.name] = values[i];
   if (name === "users" && row.token_id !== null && row.client_id !== null) {
     return "token_id: Either this or client_id must be null.";
+  }
+  if (name === "files") {
+    const file = row as unknown as FileDigest & { world_id: string };
+    if (!isKeyOf(file.world_id, file.key)) return "key: Is of no file.";
+    if (checks.hasFile(file)) return undefined;
+    return "key: The document comes without the bytes of this file.";
   }
   const found =
     name === "worlds"
@@ -68,6 +82,13 @@ function faultOf(
         : undefined;
   return firstOf(found?.faults);
 }
+
+/** Whether a key is one that `newFileKey` makes for a world. */
+const isKeyOf = (world: string, key: string): boolean => {
+  const prefix = `pub/${world}/`;
+  return key.startsWith(prefix) && FILE_NAME.test(key.slice(prefix.length));
+};
+const FILE_NAME = /^[\w-]{1,100}\.[\w-]{12}\.[a-z0-9]{1,10}$/;
 
 const firstOf = (faults: Faults | undefined): string | undefined => {
   const [fault] = Object.entries(faults ?? {});

@@ -31,19 +31,28 @@ export function worldCopies({
   async function* rowsIn(
     id: string,
     copies: Parameters<typeof worldRows>[2],
+    files?: (key: string) => boolean,
   ): AsyncGenerator<CopiedRows> {
     const opened = await source();
     try {
-      yield* worldRows(opened, id, copies);
+      yield* worldRows(opened, id, copies, files);
     } finally {
       await opened.close();
     }
   }
 
   return {
-    export: (id, { history = false } = {}) =>
+    export: (id, { history = false, files } = {}) =>
       linesOf(
-        rowsIn(id, history ? ["all", "export", "history"] : ["all", "export"]),
+        rowsIn(
+          id,
+          [
+            ...(["all", "export"] as const),
+            ...(history ? (["history"] as const) : []),
+            ...(files ? (["files"] as const) : []),
+          ],
+          files,
+        ),
       ),
 
     async clone(id, world, by) {
@@ -52,9 +61,9 @@ export function worldCopies({
       return readWorld(await create(world.id, lines, false, by));
     },
 
-    async import(document, { dryRun = false } = {}, by) {
+    async import(document, { dryRun = false, files } = {}, by) {
       const { lines, rows } = isWritten(document)
-        ? { lines: document, rows: await checkDocument(document) }
+        ? { lines: document, rows: await checkDocument(document, files) }
         : await written(rowsOf(document));
       const row = await create(worldIn(lines), lines, dryRun, by);
       return { world: readWorld(row), rows };

@@ -63,12 +63,14 @@ const EVENTS = TABLES.find(({ name }) => name === "chat_events")!;
  * The rows of a world as every engine copies them, and each table, also if it has no rows. Their counters begin with 1 and have no
  * gaps, and references follow them. So the rows do not change while the world moves.
  * @param copies the tables that are copied.
+ * @param files which files are copied, by their keys.
  * @throws {StoreError} `absent`.
  */
 export async function* worldRows(
   source: TableSource,
   world: string,
   copies: readonly Copies[],
+  files: (key: string) => boolean = () => true,
 ): AsyncGenerator<CopiedRows> {
   const places = new Map<string, Numbers>();
   const withChat = copies.includes("history");
@@ -83,12 +85,20 @@ export async function* worldRows(
       isMissing &&= batch.length === 0;
       // Only chat refers to erased users.
       const kept =
-        table.name === "users" && !withChat ? batch.filter(isKnown) : batch;
+        table.name === "users" && !withChat
+          ? batch.filter(isKnown)
+          : table.name === "files"
+            ? batch.filter((row) => files(row[KEY] as string))
+            : batch;
       yield { table, rows: kept.flatMap((row) => rewrite(row) ?? []) };
     }
     if (isMissing) throw missingWorld(world);
   }
 }
+
+const KEY = TABLES.find(({ name }) => name === "files")!.columns.findIndex(
+  ({ name }) => name === "key",
+);
 
 const USERS = TABLES.find(({ name }) => name === "users")!;
 const NAMES = ["token_id", "client_id"].map((name) =>

@@ -1,4 +1,4 @@
-import { createReadStream, createWriteStream } from "node:fs";
+import { createReadStream, createWriteStream, fstatSync, read } from "node:fs";
 import { stat } from "node:fs/promises";
 import { pipeline } from "node:stream/promises";
 import { Header, Parser, Pax, type ReadEntry } from "tar";
@@ -55,19 +55,27 @@ function* headerOf({ path, size, modified }: NewEntry): Generator<Buffer> {
 
 /**
  * The entries of a tar. Each is to be read whole before the next is asked for.
+ * @param archive its path, or the descriptor of a file.
  * @throws {ArchiveError} if it is no tar, or cut off.
  */
 export async function* entriesOf(
-  archive: string,
+  archive: string | number,
   report: (bytes: number, of: number) => void,
 ): AsyncGenerator<ReadEntry> {
-  const { size } = await stat(archive);
+  const isOpen = typeof archive === "number";
+  const { size } = isOpen ? fstatSync(archive) : await stat(archive);
   const waiting: ReadEntry[] = [];
   let current: ReadEntry | undefined;
   const faults: Error[] = [];
   let ended = false;
   let wake = () => {};
-  const source = createReadStream(archive);
+  const source = isOpen
+    ? createReadStream("", {
+        ...{ fd: archive, start: 0 },
+        // The file stays open for its owner.
+        fs: { read, close: (_fd: number, done: () => void) => done() },
+      })
+    : createReadStream(archive);
   const fail = (error: Error) => {
     faults.push(error);
     source.unpipe(parser);

@@ -1,10 +1,6 @@
 import { createHash } from "node:crypto";
-import { access, mkdtemp, readdir, rename, rm } from "node:fs/promises";
-import { dirname, join, resolve } from "node:path";
 import type { TableSource } from "../copies/dump.js";
 import type { FileStore } from "../contract/files.js";
-import { syncFolder } from "../local/disk.js";
-import { holdLock } from "../local/process-lock.js";
 import { openMaintenance, type Place } from "./open.js";
 import type { RowCounts } from "../sqlite/inspection/inspection.js";
 import type { FileDigest } from "../contract/store.js";
@@ -22,15 +18,12 @@ import {
   type TableRows,
   timeOf,
 } from "./manifest.js";
+import { newFile } from "./new-file.js";
 import type { Report } from "./progress.js";
 import { partsOf } from "./rows.js";
 
 /** After how many attempts a backup gives up. */
 const ATTEMPTS = 5;
-
-/** The end of the name of the folder in which a backup is written, and the lock in it. */
-const PART = /\.part-[A-Za-z0-9]{6}$/;
-const BACKUP_LOCK = "backup.lock";
 
 /** The contents of a backup. */
 export interface Backup extends RowCounts {
@@ -58,54 +51,23 @@ export async function backup(
   const from = openMaintenance(place);
   const files = await from.files();
   try {
-    const path = resolve(target);
-    await refuseExisting(path);
-    await sweep(dirname(path));
     for (let attempt = 1; ; attempt++) {
-      const folder = await mkdtemp(`${path}.part-`);
-      const release = holdLock(join(folder, BACKUP_LOCK))!;
-      let source: TableSource | undefined;
       try {
-        source = await from.source(folder, report);
-        const archive = join(folder, "archive");
-        const made = await pack(source, files, archive, report);
-        await refuseExisting(path);
-        await rename(archive, path);
-        await syncFolder(dirname(path));
-        return made;
+        return await newFile(target, async (folder, archive) => {
+          const source = await from.source(folder, report);
+          try {
+            return await pack(source, files, archive, report);
+          } finally {
+            await source.close();
+          }
+        });
       } catch (error) {
         if (!(error instanceof WorldGone) || attempt === ATTEMPTS) throw error;
-      } finally {
-        await source?.close();
-        await rm(folder, { recursive: true, force: true });
-        release();
       }
     }
   } finally {
     await files.close();
   }
-}
-
-/** Removes the remains of killed backups: copies of all data, keys included. */
-async function sweep(folder: string): Promise<void> {
-  for (const name of await readdir(folder)) {
-    const part = join(folder, name);
-    if (!PART.test(name) || !(await exists(join(part, BACKUP_LOCK)))) continue;
-    const release = holdLock(join(part, BACKUP_LOCK));
-    if (!release) continue;
-    await rm(part, { recursive: true, force: true });
-    release();
-  }
-}
-
-const exists = (path: string): Promise<boolean> =>
-  access(path).then(
-    () => true,
-    () => false,
-  );
-
-async function refuseExisting(path: string): Promise<void> {
-  if (await exists(path)) throw new ArchiveError(`${path} exists already.`);
 }
 
 const FILES = TABLES.find(({ name }) => name === "files")!;

@@ -39,9 +39,10 @@ export interface Column {
  * - `all`: exports and clones.
  * - `export`: exports.
  * - `history`: exports with the chat.
+ * - `files`: exports with the files.
  * - `none`: neither, as the rows are secrets of this server, or follow from others.
  */
-export type Copies = "all" | "export" | "history" | "none";
+export type Copies = "all" | "export" | "history" | "files" | "none";
 
 /** A table as every engine has it. */
 export interface Table {

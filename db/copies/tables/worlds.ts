@@ -91,14 +91,14 @@ export const WORLD_TABLES: readonly Table[] = [
     user_id: idOf("users"),
     blocked_id: idOf("users"),
   }),
-  table("files", "world_id key; key", "none", {
+  table("files", "world_id key; key", "files", {
     number: number,
     key: text,
     world_id: text,
     user_id: looseIdOf("users"),
     size: number,
     sha256: text,
-    created: number,
+    created: time,
   }),
   table("announcements", "world_id number; id", "all", {
     number: number,

@@ -70,6 +70,8 @@ const COUNTS = [
      WHERE v.world_id = $1 AND v.question = questions.number) WHERE world_id = $1`,
   `UPDATE poll_options SET votes = (SELECT count(*) FROM poll_votes AS v
      WHERE v.world_id = $1 AND v.option = poll_options.number) WHERE world_id = $1`,
+  `UPDATE worlds SET file_bytes = (SELECT coalesce(sum(size), 0) FROM files
+     WHERE world_id = $1) WHERE id = $1`,
 ];
 
 /** The tables whose ids the columns of others name. */

@@ -1,5 +1,4 @@
 import { closeSync, existsSync, fsyncSync, openSync } from "node:fs";
-import { mkdtemp, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import Database from "better-sqlite3";
@@ -17,6 +16,7 @@ import {
   SEQUENCES,
   type Table,
 } from "../../copies/tables.js";
+import { withLockedFolder } from "../../local/locked-folder.js";
 import { withDerived } from "../../rules/user-fields.js";
 import { beginLogs } from "../migrations/0010-log.js";
 import {
@@ -94,16 +94,17 @@ export async function sqliteSource(
 
 /**
  * The rows of a database, which the copies of worlds read. Its file has no name any more
- * when they begin, so a killed process leaves none.
+ * when they begin.
  */
-export async function unnamedSource(dataDir: string): Promise<TableSource> {
-  const scratch = await mkdtemp(join(tmpdir(), "foyer-copy-"));
-  try {
-    return await sqliteSource(dataDir, scratch, () => {});
-  } finally {
-    await rm(scratch, { recursive: true, force: true });
-  }
-}
+export const unnamedSource = (dataDir: string): Promise<TableSource> =>
+  withLockedFolder(
+    join(tmpdir(), COPY),
+    (name) => name === COPY,
+    (scratch) => sqliteSource(dataDir, scratch, () => {}),
+  );
+
+/** The beginning of the names of the folders with copies. */
+const COPY = "foyer-copy-";
 
 /**
  * The rows of a database without other users. An older one is upgraded.
