@@ -8,6 +8,8 @@ export interface Access {
   token?: string | (() => string | Promise<string>);
   /** Names a guest without a token. The client chooses the name and keeps it. */
   clientId?: string;
+  /** Beside `clientId`: the token of a link for people without a name, such as `#invite=…`. Only for `Live`. */
+  inviteToken?: string;
 }
 
 /** The address of the server without a slash at its end. */

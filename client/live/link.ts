@@ -73,8 +73,12 @@ export class Link {
       const Socket = this.#socketClass ?? (await socketClass());
       // It may have been closed while the token was on its way.
       if (this.#isOver) return;
-      const { clientId } = this.#access;
-      const who = token === undefined ? { client_id: clientId } : { token };
+      const { clientId, inviteToken } = this.#access;
+      const guest = {
+        client_id: clientId,
+        ...(inviteToken !== undefined && { invite_token: inviteToken }),
+      };
+      const who = token === undefined ? guest : { token };
       const connection = new Connection(
         new Socket(this.#url),
         {

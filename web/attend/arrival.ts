@@ -4,6 +4,7 @@ import { browserShelf, forgetAll, tabShelf } from "../lib/storage.js";
 import {
   Identities,
   type Identity,
+  inviteOf,
   type Purpose,
   tokenOf,
   withoutToken,
@@ -18,6 +19,25 @@ export const hall = screenIn(location.search);
 
 const identitiesOf = (purpose: Purpose, on = shelf) =>
   world === null ? undefined : new Identities(on, world, purpose);
+
+/**
+ * The link of a room for people without a name. It counts in this tab only, so that the event
+ * itself opens as always; the guest stays the same, so that a person votes once.
+ */
+const invite = {
+  key: `foyer:${world}:invite:token`,
+  tab: tabShelf(),
+  guests: identitiesOf("invite"),
+  /** The visitor of the link that this tab has opened. */
+  get visitor(): Identity | undefined {
+    const inviteToken = this.tab.getItem(this.key);
+    if (inviteToken === null || !this.guests) return undefined;
+    return { ...this.guests.guest(), inviteToken };
+  },
+};
+
+/** Leaves the room of a link, for the event itself. */
+export const leaveInvite = (): void => invite.tab.removeItem(invite.key);
 
 const previews = identitiesOf("preview", tabShelf());
 
@@ -39,7 +59,8 @@ export const identities = isPreview
  * browser sees.
  */
 export const keptIdentity = (): Identity | undefined =>
-  identities?.kept ?? (hall && identitiesOf("attend")?.kept);
+  (!hall && !isPreview && invite.visitor) ||
+  (identities?.kept ?? (hall && identitiesOf("attend")?.kept));
 
 /**
  * Takes the token out of the address, where histories and screenshots would keep it.
@@ -48,14 +69,22 @@ export const keptIdentity = (): Identity | undefined =>
 export function takeToken(): boolean {
   const { pathname, search, hash } = location;
   const token = tokenOf(hash);
+  const invited = token === undefined ? inviteOf(hash) : undefined;
+  if (invited !== undefined && world !== null) {
+    history.replaceState(null, "", pathname + search);
+    invite.tab.setItem(invite.key, invited);
+    return true;
+  }
   if (token === undefined) return false;
   history.replaceState(null, "", pathname + search + withoutToken(hash));
+  leaveInvite();
   identities?.keepToken(token);
   return true;
 }
 
 /** Forgets the user and their drafts: others may use this computer. */
 export function forgetVisitor(): void {
+  leaveInvite();
   identities?.forget();
   if (world !== null) forgetAll(`foyer:${world}:chat:`);
 }

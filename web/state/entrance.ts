@@ -47,11 +47,11 @@ export const refusalOf = (connection: Connection): Refusal | undefined =>
  */
 export const mayComeAsGuest = (
   refusal: Refusal,
-  { token }: Identity,
+  { token, inviteToken }: Identity,
   isPublic: boolean,
 ): boolean =>
   isPublic &&
-  token !== undefined &&
+  (token ?? inviteToken) !== undefined &&
   ["invalid", "expired", "denied"].includes(refusal);
 
 /** A connection that does not work at the moment. */

@@ -3,16 +3,22 @@ import type { Shelf } from "../lib/storage.js";
 // The identity of a user in a world: the bearer of a token, or a guest with an id of its own.
 
 /** Where a page keeps its token: a console's or a screen's never becomes an attendee's. */
-export type Purpose = "attend" | "console" | "screen" | "preview";
+export type Purpose = "attend" | "console" | "screen" | "preview" | "invite";
 
 export interface Identity {
   token?: string;
   clientId?: string;
+  /** Of the link by which a guest without a name came. */
+  inviteToken?: string;
 }
 
 /** The token of a link, such as `#token=…`; undefined if it has none. */
 export const tokenOf = (hash: string): string | undefined =>
   new URLSearchParams(hash.replace(/^#/, "")).get("token") || undefined;
+
+/** The token of a link for people without a name, `#invite=…`. */
+export const inviteOf = (hash: string): string | undefined =>
+  new URLSearchParams(hash.replace(/^#/, "")).get("invite") || undefined;
 
 /** The `#` of a link without its token. */
 export function withoutToken(hash: string): string {

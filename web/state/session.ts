@@ -59,6 +59,11 @@ export class Session {
     this.connection = connectionOf(this.live);
   }
 
+  /** Whether the visitor has no name, and sees nothing but the room of a link. */
+  get isAnonymous(): boolean {
+    return this.identity.inviteToken !== undefined;
+  }
+
   /** The own user; undefined before the first login. */
   get me(): PublicUser | undefined {
     return this.live.state?.user;

@@ -553,6 +553,9 @@ export const de: ConsoleMessages = {
     requiresHint:
       "Ohne Prüfung sehen alle eine Frage, sobald sie gestellt ist.",
     pollIsActive: "In diesem Raum gibt es Umfragen",
+    anonymous: "Vor Ort kann man ohne Namen teilnehmen",
+    anonymousHint:
+      "Über den anonymen Link des Raums kann man fragen und abstimmen, sonst nichts.",
     volatile: "Am Chat nimmt teil, wer gerade hier ist",
     volatileHint:
       "Gut für große Räume: Niemand wird als Mitglied aufgeführt, und Kommen und Gehen wird nicht angezeigt.",
@@ -651,6 +654,19 @@ export const de: ConsoleMessages = {
       other: "Diese Personen sehen {n} Räume.",
     },
     previewUnsaved: "Mit den Regeln, wie sie jetzt im Formular stehen.",
+    links: "Links für vor Ort",
+    anonymousLink: "Anonymer Link",
+    endLink: "Diesen Link beenden",
+    anonymousText:
+      "Mit diesem Link fragt und stimmt man in diesem Raum ohne Namen ab. Zeigen Sie ihn als QR-Code. Er gilt 90 Tage.",
+    anonymousOff:
+      "Damit man ohne Namen teilnehmen kann, erlauben Sie es bei den Fragen oder Umfragen dieses Raums, und speichern Sie.",
+    screenLink: "Link für eine Leinwand",
+    screenShows: "Was die Leinwand zeigt",
+    screenName: "{screen} {n}",
+    screenText:
+      "Eine Leinwand meldet sich mit einem eigenen Link an, der nur zusehen kann. Er gilt ein Jahr. Mit der Leinwand endet auch ihr Link.",
+    endScreen: "Beenden",
     previewMore: { one: "Und {n} weiterer.", other: "Und {n} weitere." },
     keepMine: "Meine Änderungen behalten",
     notThere: "Diesen Raum gibt es nicht, oder Sie dürfen ihn nicht sehen.",

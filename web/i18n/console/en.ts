@@ -530,6 +530,9 @@ export const en = {
     requiresHint:
       "Without this, everybody sees a question as soon as it is asked.",
     pollIsActive: "This room has polls",
+    anonymous: "People in the hall may take part without a name",
+    anonymousHint:
+      "They come by the anonymous link of the room, ask and vote, and see nothing else.",
     volatile: "People belong to the chat only while they are here",
     volatileHint:
       "Suits large rooms: nobody is listed as a member, and coming and going is not shown.",
@@ -623,6 +626,19 @@ export const en = {
     previewNoRooms: "They see no rooms.",
     previewSees: { one: "They see {n} room.", other: "They see {n} rooms." },
     previewUnsaved: "As the rules are now in the form.",
+    links: "Links for the hall",
+    anonymousLink: "Anonymous link",
+    endLink: "End this link",
+    anonymousText:
+      "With this link, people ask and vote in this room without a name. Show it as a QR code. It is valid for 90 days.",
+    anonymousOff:
+      "To let people take part without a name, allow it in the questions or polls of this room, and save.",
+    screenLink: "Screen link",
+    screenShows: "What the screen shows",
+    screenName: "{screen} {n}",
+    screenText:
+      "A screen signs in by a link of its own, which can only look. It is valid for a year. Ending a screen ends its link.",
+    endScreen: "End",
     previewMore: { one: "And {n} more.", other: "And {n} more." },
     keepMine: "Keep my changes",
     notThere: "There is no such room, or you may not see it.",
