@@ -115,7 +115,10 @@ void t.test("a festival in two zones", async (t) => {
         );
         const text = await textOf(visitor, room);
         const until = clock(now!.ends_at, "Europe/Berlin", locale);
-        t.match(text, `${now!.title} · until ${until}`);
+        const own = clock(now!.ends_at, zone, locale);
+        const yours =
+          zone === "Europe/Berlin" ? until : `${until} (${own} your time)`;
+        t.match(text, `${now!.title} · until ${yours}`);
       }
       await visitor.page
         .getByRole("navigation", { name: "Program" })
@@ -155,14 +158,17 @@ void t.test("a festival in two zones", async (t) => {
     const [now, next] = inRoom("Main Hall");
     const ends = Date.now() + 4000;
     await program.change(now!.id, { ends_at: at(ends) });
-    for (const { visitor, locale } of visitors) {
+    for (const { visitor, zone, locale } of visitors) {
       await eventually(
         "it is over",
         async () => !/live/i.test(await textOf(visitor, "Main Hall")),
       );
       t.ok(Date.now() >= ends - 1000, "not before");
       const time = clock(next!.starts_at, "Europe/Berlin", locale);
-      t.match(await textOf(visitor, "Main Hall"), `${time} · ${next!.title}`);
+      const own = clock(next!.starts_at, zone, locale);
+      const both =
+        zone === "Europe/Berlin" ? time : `${time} (${own} your time)`;
+      t.match(await textOf(visitor, "Main Hall"), `${both} · ${next!.title}`);
     }
     await program.change(next!.id, { starts_at: at(Date.now() + 2000) });
     for (const { visitor } of visitors) {
