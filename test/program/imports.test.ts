@@ -244,6 +244,77 @@ void t.test("what is refused changes nothing", async (t) => {
   await clear();
 });
 
+void t.test("imports at the same time", async (t) => {
+  const table = (track: string) => {
+    const row = (_: unknown, i: number) => `S${i},Race ${i % 5},${track}\n`;
+    return `title,room,track\n${Array.from({ length: 200 }, row).join("")}`;
+  };
+  const query = "?create_rooms=true&remove_missing=true";
+  const answers = await Promise.all(
+    ["a", "b", "a", "b", "a", "b"].map((name, server) =>
+      put(table(name), { type: "csv", query, as: "admin", server }),
+    ),
+  );
+  const sum = (name: string) =>
+    answers.reduce((sum, { body }) => sum + (body[name] as number), 0);
+  for (const { status, text } of answers) t.equal(status, 200, text);
+  t.equal(sum("created"), 200, "the first one makes them");
+  t.equal(sum("deleted"), 1, "that of the hidden room, once");
+  t.equal(sum("rooms_created"), 5);
+  t.equal((await site.list("rooms/?search=race")).length, 5);
+  const left = await sessions();
+  t.equal(left.length, 200);
+  t.equal(new Set(left.map(({ track }) => track)).size, 1, "one is the last");
+  await clear();
+});
+
+void t.test("commands import and export", async (t) => {
+  const csv = (rows: string) => `title,start,end,room\n${rows}`;
+  const file = join(mkdtempSync(join(site.dataDir, "import-")), "a.CSV");
+  const imports = async (name: string, ...args: string[]) =>
+    site.command("program", "import", "demo", name, ...args);
+  writeFileSync(file, csv("A,2027-03-01 10:00,2027-03-01 11:00,Barn\nB,,,\n"));
+  const trial = await imports(file, "--dry-run", "--create-rooms");
+  t.match(trial, { code: 0, stdout: /It would be: 2 created.* 1 room/ });
+  t.match(await imports(file), {
+    code: 0,
+    stdout: /Line 2: A: .*“Barn”[^]*Sessions: 2 created/,
+  });
+  t.match(await session("A"), { room_id: null, starts_at: /T09:00/ });
+  t.match(await imports(file, "--create-rooms"), {
+    stdout: /1 changed.* 1 room/,
+  });
+  t.equal(typeof (await session("A")).room_id, "string");
+  writeFileSync(file, csv("B,,,\n"));
+  const less = await imports(file, "--remove-missing", "--json");
+  t.strictSame(
+    JSON.parse(less.stdout),
+    counts({ unchanged: 1, deleted: 1 }),
+    "what a calendar or a person made stays",
+  );
+  const one = event("DTSTART:20270301T100000Z\nDURATION:PT1H");
+  t.match(await site.piped(one, "program", "import", "demo", "-"), { code: 0 });
+  const exports = async (...args: string[]) =>
+    (await site.command("program", "export", "demo", ...args)).stdout;
+  const own = (await site.api("program/")).body;
+  t.same(JSON.parse(await exports()), own);
+  t.equal(own.sessions.length, 2);
+  const schedule = JSON.parse(await exports("--format", "schedule.json"));
+  t.match(schedule, { schedule: { conference: { time_zone_name: /Berlin/ } } });
+  const calendar = await exports("--format", "ics");
+  t.match(calendar, /^BEGIN:VCALENDAR\r\n[^]*SUMMARY:Walk/);
+  t.match(JSON.parse(await exports("--format", "ics", "--json")), /^BEGIN/);
+  for (const args of [
+    ["import", "demo", "-", "--what"],
+    ["export", "demo", "--format", "xml"],
+    ["import", "demo"],
+  ]) {
+    t.match(await site.command("program", ...args), { code: 2 }, args.join());
+  }
+  t.match(await site.command("program", "export", "none"), { code: 1 });
+  await clear();
+});
+
 void t.test("a festival by one command", async (t) => {
   const document = festival({ begin: Date.parse("2027-03-27T09:00:00Z") });
   const file = join(

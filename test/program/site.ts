@@ -51,6 +51,7 @@ interface Call {
   body?: unknown;
   as?: Trait;
   headers?: Record<string, string>;
+  server?: number | undefined;
 }
 
 /** How a document is sent. */
@@ -58,6 +59,8 @@ interface Sending {
   type?: keyof typeof TYPES;
   query?: string;
   as?: Trait;
+  /** The server that gets it; the first by default. */
+  server?: number;
 }
 
 const world = worldOf("demo", {
@@ -182,8 +185,13 @@ export class Site {
   }
 
   /** Sends a request to any path. */
-  async fetch(path: string, init: RequestInit = {}): Promise<Answer> {
-    const response = await fetch(this.address + path, init);
+  async fetch(
+    path: string,
+    init: RequestInit = {},
+    server = 0,
+  ): Promise<Answer> {
+    const { address } = this.#servers[server % this.#servers.length]!;
+    const response = await fetch(address + path, init);
     const text = await response.text();
     const { status, headers } = response;
     const isJson = /json/.test(headers.get("content-type") ?? "");
@@ -197,10 +205,10 @@ export class Site {
   /** Calls the API of the world. */
   api(
     path: string,
-    { method = "GET", body, as = "admin", headers = {} }: Call = {},
+    { method = "GET", body, as = "admin", headers = {}, server }: Call = {},
   ) {
     const isRaw = typeof body === "string" || body instanceof Uint8Array;
-    return this.fetch(`/api/v1/worlds/demo/${path}`, {
+    const init = {
       method,
       headers: {
         authorization: `Bearer ${signed(as, ...traitsOf(as))}`,
@@ -210,7 +218,8 @@ export class Site {
       ...(body !== undefined && {
         body: isRaw ? (body as string) : JSON.stringify(body),
       }),
-    });
+    };
+    return this.fetch(`/api/v1/worlds/demo/${path}`, init, server);
   }
 
   /** Makes or changes something. @returns what it is then. */
@@ -235,7 +244,7 @@ export class Site {
   /** Imports a document. */
   put(
     document: unknown,
-    { type = "json", query = "", as = "editor" }: Sending = {},
+    { type = "json", query = "", as = "editor", server }: Sending = {},
   ) {
     const isRaw =
       typeof document === "string" || document instanceof Uint8Array;
@@ -244,6 +253,7 @@ export class Site {
       body: isRaw ? document : JSON.stringify(document),
       headers: { "content-type": TYPES[type] },
       as,
+      server,
     });
   }
 
@@ -293,6 +303,10 @@ export class Site {
   /** Runs `foyer`. */
   command = (...args: string[]): ReturnType<typeof foyer> =>
     foyer(this.dataDir, args);
+
+  /** Runs `foyer` with an input. */
+  piped = (input: string, ...args: string[]): ReturnType<typeof foyer> =>
+    foyer(this.dataDir, args, {}, input);
 }
 
 /** A picture. */
