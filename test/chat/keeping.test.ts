@@ -1,10 +1,9 @@
-import { copyFileSync, mkdirSync, readdirSync } from "node:fs";
+import { readdirSync } from "node:fs";
 import { randomUUID } from "node:crypto";
 import { join } from "node:path";
 import Database from "better-sqlite3";
 import t, { type Test } from "tap";
 import { check } from "../../db/maintenance/check.js";
-import type { Store } from "../../db/contract/store.js";
 import type { WorldCopy } from "../../schemas/documents/world-document.js";
 import { databaseBytes, openStore } from "../database.js";
 import { until, worldOf } from "../helper.js";
@@ -75,58 +74,6 @@ async function fine(t: Test, dataDir: string): Promise<void> {
 
 const marks = (dataDir: string) =>
   readdirSync(dataDir).filter((name) => name.includes("erasing"));
-
-const bodies = async (store: Store, room: string, limit = 1000) =>
-  (await store.chat.events("demo", room, { after: 0, limit })).map(
-    ({ content }) => (JSON.parse(content) as { body?: unknown }).body,
-  );
-
-void t.test("what a deleted room leaves is erased", async (t) => {
-  const dataDir = testdir(t);
-  const rooms = [randomUUID(), randomUUID(), randomUUID()];
-  const store = openStore(t, dataDir);
-  await store.worlds.import(chatty(rooms, 9000));
-  const [doomed, kept] = rooms as [string, string];
-  await store.rooms.delete("demo", doomed);
-
-  // What a process leaves that is killed now, and what a backup holds: no mark. Nobody
-  // may write meanwhile: the log could move into the database between the two copies.
-  const crashed = join(dataDir, "crashed");
-  mkdirSync(crashed);
-  const other = new Database(join(dataDir, "foyer.db"));
-  t.teardown(() => other.close());
-  other.exec("BEGIN IMMEDIATE");
-  for (const name of ["foyer.db", "foyer.db-wal"]) {
-    copyFileSync(join(dataDir, name), join(crashed, name));
-  }
-  other.close();
-  t.equal(await store.chat.isMember("demo", kept, USER), true);
-  let slowest = 0;
-  while (rowsIn(dataDir).over < 3000) {
-    const started = performance.now();
-    await store.users.update("demo", USER, { profile: {} });
-    slowest = Math.max(slowest, performance.now() - started);
-  }
-  t.ok(slowest < 10_000, `no write waits long: ${slowest} ms`);
-  await until(() => marks(dataDir).length === 0);
-  t.strictSame(await bodies(store, doomed), []);
-  t.equal((await bodies(store, kept))[0], textOf(1));
-  await store.close();
-  t.equal(heldIn(crashed).length, 9000, "in the other folder, all are there");
-
-  openStore(t, crashed);
-  await until(
-    () => rowsIn(crashed).over === 3000 && marks(crashed).length === 0,
-  );
-  for (const folder of [dataDir, crashed]) {
-    const left = Array.from({ length: 9000 }, (_, i) => i);
-    t.strictSame(
-      heldIn(folder),
-      left.filter((i) => i % 3 !== 0),
-    );
-    await fine(t, folder);
-  }
-});
 
 void t.test("a store that closes erases what it can", async (t) => {
   const dataDir = testdir(t);

@@ -88,39 +88,6 @@ void t.test("a worker gets the messages that it wants", async (t) => {
   t.strictSame(letters, { two: 11, three: 1 });
 });
 
-void t.test("a worker that dies takes no message of others", async (t) => {
-  const [dying, ...others] = (await forkWorkers(t, 3)) as [Worker, ...Worker[]];
-  const nodes = others.map(({ node }) => node);
-  for (const { node } of [dying, ...others]) await node.subscribe("a");
-  const said = Array.from({ length: 200 }, (_, i) => `dying.${i}`);
-  void dying.node.publish(...said);
-  const first = nodes[0]!;
-  await until(async () => (await first.received("a")).length > 0);
-  const closed = once(dying.child, "close");
-  dying.child.kill("SIGKILL");
-  const heard = nodes.map((_, n) =>
-    Array.from({ length: 50 }, (_, i) => `${n}.${i}`),
-  );
-  await Promise.all(nodes.map((node, n) => node.publish(...heard[n]!)));
-  await closed;
-  await first.publish("last");
-  await settle(nodes);
-  const lost: number[] = [];
-  for (const node of nodes) {
-    const received = await node.received("a");
-    for (const [n, worlds] of heard.entries()) {
-      const own = received.filter((world) => world.startsWith(`${n}.`));
-      t.strictSame(own, worlds, "all of those that live, in order");
-    }
-    const own = received.filter((world) => world.startsWith("dying."));
-    t.strictSame(own, said.slice(0, own.length), "of the dead, the beginning");
-    lost.push(said.length - own.length);
-    t.ok(received.includes("last"), "and they go on");
-    t.strictSame(await node.faults(), []);
-  }
-  t.equal(lost[0], lost[1], "the same for all");
-});
-
 void t.test("the end of a worker comes after its messages", async (t) => {
   for (const signal of ["SIGKILL", "SIGTERM", undefined] as const) {
     const [dying, ...others] = (await forkWorkers(t, 3)) as [

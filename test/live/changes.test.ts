@@ -1,7 +1,5 @@
-import fc from "fast-check";
 import { setTimeout as delay } from "node:timers/promises";
 import t from "tap";
-import { Live } from "../../client/index.js";
 import {
   type Client,
   demo,
@@ -158,19 +156,6 @@ void t.test("an administrator learns of settings that others cannot see", async 
   t.same(await guest.all(), []);
 }); // prettier-ignore
 
-void t.test("changes is a boolean", async (t) => {
-  const live = await startLive(t);
-  for (const changes of [1, "true", null, {}]) {
-    const client = await live.connect();
-    const [name, problem] = await client.login({ client_id: "a", changes });
-    t.equal(name, "error");
-    t.match(problem, {
-      code: "protocol.invalid_payload",
-      details: { changes: ["Must be true or false."] },
-    });
-  }
-});
-
 void t.test("how many people a room has", async (t) => {
   const live = await startLive(t);
   const room = await makeRoom(live);
@@ -265,127 +250,7 @@ void t.test("a state above the limit of unsent bytes", async (t) => {
   t.ok(await old.do("user.list.blocked"), "it is still there");
 });
 
-interface World {
-  readonly live: LiveServer;
-  readonly admin: Client;
-  /** Another user, who enters and leaves rooms. */
-  readonly visitor: Client;
-}
-
-type Step = (world: World, rooms: string[]) => Promise<unknown>;
-
-const pick = (rooms: string[], n: number) => rooms[n % rooms.length];
-
-const traits = fc.constantFrom([], ["a"], ["b"], [["a", "b"]], ["nobody"]);
-
-/** A change to a room, if there is any. */
-const toRoom = <T>(
-  values: fc.Arbitrary<T>,
-  act: (world: World, room: string, value: T) => Promise<unknown>,
-): fc.Arbitrary<Step> =>
-  fc.tuple(fc.nat(), values).map(([n, value]) => async (world, rooms) => {
-    const room = pick(rooms, n);
-    if (room) await act(world, room, value);
-  });
-
-const patchRoom = <T>(field: string, values: fc.Arbitrary<T>) =>
-  toRoom(values, ({ live }, room, value) =>
-    live.rest("PATCH", `demo/rooms/${room}`, { [field]: value }),
-  );
-
-const word = fc.constantFrom("one", "two", "three");
-
-const step: fc.Arbitrary<Step> = fc.oneof(
-  patchRoom("name", word),
-  patchRoom("sorting_priority", fc.nat(3)),
-  patchRoom("permission_config", fc.record({ "room.view": traits, "chat.send": traits }, { requiredKeys: [] })),
-  patchRoom("module_config", fc.constantFrom([], [{ type: "chat.native", config: { volatile: true } }])),
-  word.map((name) => ({ live }: World) => live.rest("POST", "demo/rooms/", { name, sorting_priority: 2 })),
-  word.map((name) => ({ admin }: World) => admin.call("room.create", { name, description: "" })),
-  word.map((title) => ({ live }: World) => live.rest("PATCH", "demo/", { title })),
-  fc.record({ "world.announce": traits, "chat.moderate": traits, "room.view": traits }).map((rules) => ({ live }: World) => live.rest("PATCH", "demo/", { permission_config: { ...demoRules, ...rules } })),
-  fc.nat(1000).map((by) => ({ admin }: World, rooms: string[]) => admin.call("room.config.reorder", rooms.slice(by % (rooms.length + 1)).reverse())),
-  toRoom(fc.constant(0), ({ live }, room) => live.rest("DELETE", `demo/rooms/${room}`)),
-  toRoom(fc.constant(0), ({ admin }, room) => admin.call("room.delete", { room })),
-  toRoom(fc.constantFrom(null, { session: 1 }, { session: 2 }), ({ admin }, room, schedule_data) => admin.call("room.schedule", { room, schedule_data })),
-  toRoom(fc.constantFrom("room.enter", "room.leave"), ({ visitor }, room, name) => visitor.call(name, { room })),
-  fc.constantFrom(0, 40, 350).map((pause) => () => delay(pause)),
-); // prettier-ignore
-
-void t.test(
-  "the state after changes is the one of a fresh login",
-  { timeout: 240_000 },
-  async (t) => {
-    const live = await startLive(t, {}, [
-      demo({ permission_config: { ...demoRules, "room.announce": ["admin"] } }),
-    ]);
-    const [admin, visitor] = [await live.admin(), await live.guest("visitor")];
-    for (const name of ["A", "B", "C"]) await makeRoom(live, { name });
-    const people: [Person, Live][] = [[], ["a"], ["b"], ["admin", "api"]].map(
-      (held, i) => {
-        const person = { uid: `p${i}`, traits: held };
-        const client = new Live({
-          baseUrl: live.baseUrl,
-          world: "demo",
-          token: live.tokenOf(person),
-        });
-        t.teardown(() => client.close());
-        return [person, client];
-      },
-    );
-    await Promise.all(people.map(([, client]) => client.connected()));
-
-    /** Waits for pushes on their way, and compares what a person sees in the end. */
-    async function settles(person: Person, { state }: { state: () => Json }) {
-      const ends = Date.now() + 10_000;
-      for (;;) {
-        const fresh = await follower(live, person);
-        const { world, permissions, rooms } = fresh.hello["world.config"];
-        fresh.close();
-        const expected = { world, permissions, rooms };
-        const known = state();
-        if (JSON.stringify(sorted(known)) === JSON.stringify(sorted(expected))) return true; // prettier-ignore
-        if (Date.now() > ends) return t.same(known, expected, person.uid as string); // prettier-ignore
-        await delay(100);
-      }
-    }
-
-    await fc.assert(
-      fc.asyncProperty(
-        fc.array(step, { minLength: 1, maxLength: 12 }),
-        async (steps) => {
-          for (const act of steps) {
-            const all = await live.app.store.rooms.all("demo", { page: 1, pageSize: 500 }); // prettier-ignore
-            const ids = all.map(({ value }) => value.id);
-            await act({ live, admin, visitor }, ids);
-          }
-          await live.settled();
-          for (const [person, client] of people) {
-            const state = () => {
-              const { world, permissions, rooms } = client.state!;
-              return { world, permissions, rooms };
-            };
-            if (!(await settles(person, { state }))) return false;
-          }
-          return true;
-        },
-      ),
-      { seed, numRuns },
-    );
-    t.pass(`${numRuns} runs`);
-  },
-);
-
-/** A value whose names have one order. */
-function sorted(value: Json): Json {
-  if (Array.isArray(value)) return value.map(sorted);
-  if (typeof value !== "object" || !value) return value;
-  return Object.fromEntries(
-    Object.keys(value)
-      .sort()
-      .map((key) => [key, sorted(value[key])]),
-  );
-}
+// prettier-ignore
 
 void t.test("why clients may not write, or come", async (t) => {
   const live = await startLive(t);

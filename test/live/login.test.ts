@@ -103,31 +103,6 @@ void t.test("who is who", async (t) => {
   t.equal(new Set(many.map(({ id }) => id)).size, 1, "first logins at once");
 });
 
-void t.test("a token's profile counts at the first login only", async (t) => {
-  const live = await startLive(t);
-  const first = await live.person({
-    uid: "u",
-    profile: { display_name: "One" },
-    pretalx_id: "P1",
-  });
-  t.match(first.hello["user.config"], {
-    profile: { display_name: "One" },
-    pretalx_id: "P1",
-  });
-  const again = await live.person({
-    uid: "u",
-    profile: { display_name: "Two" },
-    pretalx_id: "P2",
-  });
-  t.match(again.hello["user.config"], {
-    profile: { display_name: "One" },
-    pretalx_id: "P1",
-  });
-  await again.do("user.update", { profile: {} });
-  const third = await live.person({ uid: "u", profile: { display_name: "3" } });
-  t.same(third.hello["user.config"].profile, {});
-});
-
 void t.test("what the answer holds", async (t) => {
   const live = await startLive(t, {}, [
     demo({

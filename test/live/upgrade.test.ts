@@ -126,53 +126,6 @@ void t.test("an offer of another protocol is declined", async (t) => {
   }
 });
 
-void t.test("a body that comes in pieces", async (t) => {
-  const live = await startLive(t);
-  const room = JSON.stringify({
-    name: "In pieces",
-    description: "x".repeat(500),
-  });
-  const headers = {
-    ...h2c,
-    Authorization: admin("demo"),
-    "Content-Type": "application/json",
-    "Content-Length": `${room.length}`,
-  };
-  for (const at of [0, 1, 100, room.length - 1]) {
-    const wire = dial(t, live.port);
-    const text = rawRequest(`POST ${rooms}`, headers, room.slice(0, at));
-    wire.send(text);
-    await delay(30);
-    wire.send(room.slice(at));
-    const answer = await soon(wire.answer()).catch((error: Error) => error);
-    t.match(answer, { status: 201 }, `the first ${at} bytes`);
-    wire.hangUp();
-  }
-});
-
-void t.test("requests around an offer are answered in order", async (t) => {
-  const live = await startLive(t);
-  const as = { Authorization: admin("demo") };
-  const room = JSON.stringify({ name: "Slow" });
-  const json = {
-    ...as,
-    "Content-Type": "application/json",
-    "Content-Length": `${room.length}`,
-  };
-  const wire = dial(t, live.port);
-  wire.send(
-    [
-      rawRequest(`POST ${rooms}`, json, room),
-      rawRequest("GET /nothing", h2c),
-      rawRequest(`GET ${rooms}`, { ...h2c, ...as }),
-      rawRequest("GET /healthz"),
-    ].join(""),
-  );
-  const statuses = [];
-  for (let i = 0; i < 4; i++) statuses.push((await soon(wire.answer())).status);
-  t.same(statuses, [201, 404, 200, 200]);
-});
-
 void t.test("a websocket behind a slow request", async (t) => {
   const live = await startLive(t);
   const room = JSON.stringify({ name: "Slow" });
@@ -188,21 +141,6 @@ void t.test("a websocket behind a slow request", async (t) => {
   );
   t.equal((await soon(wire.answer())).status, 201);
   t.equal((await soon(wire.answer())).status, 101);
-});
-
-void t.test("many offers on one connection leave nothing behind", async (t) => {
-  const live = await startLive(t);
-  const warnings: string[] = [];
-  const onWarning = ({ message }: Error) => warnings.push(message);
-  process.on("warning", onWarning);
-  t.teardown(() => process.off("warning", onWarning));
-  const wire = dial(t, live.port);
-  for (let i = 0; i < 30; i++) {
-    wire.send(rawRequest("GET /healthz", h2c));
-    t.equal((await soon(wire.answer())).status, 200);
-  }
-  await new Promise((resolve) => setImmediate(resolve));
-  t.same(warnings, []);
 });
 
 const connectionsOf = (server: Server) =>

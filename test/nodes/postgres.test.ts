@@ -87,35 +87,3 @@ void t.test("the database restarts", async (t) => {
     t.equal(status, 200, "what was acknowledged is there");
   }
 });
-
-void t.test("it restarts under load, without a pause", async (t) => {
-  const site = await startSite(t);
-  const node = await startNode(t, site);
-  const made: string[] = [];
-  const statuses = new Set<number>();
-  let isOver = false;
-  const writing = Array.from({ length: 4 }, async () => {
-    while (!isOver) {
-      const { status, retryAfter, body } = await write(node);
-      statuses.add(status);
-      if (status === 201) made.push((body as { id: string }).id);
-      else if (retryAfter === null) t.fail(`${status} without Retry-After`);
-    }
-  });
-  for (const mode of ["fast", "immediate"] as const) {
-    const before = made.length;
-    await within(60 * SECONDS, "writes", () => made.length > before + 50);
-    await site.postgres.restart(mode);
-  }
-  const before = made.length;
-  await within(60 * SECONDS, "writes again", () => made.length > before + 50);
-  isOver = true;
-  await Promise.all(writing);
-  t.same([...statuses].sort(), [201, 503]);
-  const { body } = await node.api("GET", "rooms/?page_size=1");
-  t.ok((body as { count: number }).count >= made.length);
-  for (const id of made) {
-    const { status } = await node.api("GET", `rooms/${id}/`);
-    if (status !== 200) t.fail(`room ${id} is lost: ${status}`);
-  }
-});

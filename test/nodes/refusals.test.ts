@@ -165,28 +165,6 @@ void t.test("servers that are not there", async (t) => {
   }
 });
 
-void t.test("bad values", async (t) => {
-  const site = await startSite(t);
-  const cases: [env: Record<string, string | undefined>, says: RegExp][] = [
-    [{ DATABASE_URL: undefined }, /^foyer: VALKEY_URL: .*DATABASE_URL/],
-    [{ S3_BUCKET: undefined }, /^foyer: S3_ENDPOINT: .*S3_BUCKET/],
-    [{ DATABASE_URL: "mysql://x/y" }, /^foyer: DATABASE_URL: /],
-    [{ DATABASE_URL: "nothing" }, /^foyer: DATABASE_URL: /],
-    [{ DATABASE_POOL: "0" }, /^foyer: DATABASE_POOL: /],
-    [{ VALKEY_URL: "http://127.0.0.1" }, /^foyer: VALKEY_URL: /],
-    [{ S3_ENDPOINT: "ftp://127.0.0.1" }, /^foyer: S3_ENDPOINT: /],
-    [{ S3_FORCE_PATH_STYLE: "yes" }, /^foyer: S3_FORCE_PATH_STYLE: /],
-    [{ S3_REDIRECT: "1" }, /^foyer: S3_REDIRECT: /],
-  ];
-  for (const [env, says] of cases) {
-    const name = JSON.stringify(env);
-    const { code, stderr } = await refusal(t, site, env);
-    t.equal(code, 1, name);
-    t.match(stderr, says, name);
-    t.match(stderr, /^[^\n]+\n$/, `${name}: one line`);
-  }
-});
-
 void t.test("a server is there later than the node", async (t) => {
   // As machines that start together: who is refused is started again by its manager.
   const site = await startSite(t);

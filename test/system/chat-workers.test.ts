@@ -57,15 +57,6 @@ async function crowd(t: Test, pair: Pair, channel: string) {
   };
 }
 
-void t.test("many write through two processes at once", async (t) => {
-  const pair = await startPair(t, tireless);
-  const channel = await makeChat(t, pair);
-  const { writers, everybody, acknowledged } = await crowd(t, pair, channel);
-  await writeUntil(writers, () => acknowledged() >= 400);
-  await verify(t, writers, everybody);
-  t.ok(everybody.every(({ connections }) => connections === 1));
-});
-
 void t.test("kill -9 of either process during a conversation", async (t) => {
   const pair = await startPair(t, tireless);
   const channel = await makeChat(t, pair);

@@ -1,9 +1,7 @@
 import { createServer, type AddressInfo } from "node:net";
 import t from "tap";
 import {
-  dial,
   foyerProcess,
-  rawRequest,
   startFoyer,
   until,
   type ServerProcess,
@@ -122,39 +120,6 @@ void t.test("several processes on one port", async (t) => {
     new Set([second, third]),
     "in good order",
   );
-});
-
-void t.test("a stop waits for what is in flight", async (t) => {
-  const server = await startFoyer(t, testdir(t), ["--demo"], {
-    WORKERS: "2",
-    LOG_LEVEL: "info",
-  });
-  await until(() => workersOf(server).length === 2);
-  const body = '{"name":"the last"}';
-  const wire = dial(t, server.port);
-  wire.send(
-    rawRequest("POST /api/v1/worlds/sample/rooms/", {
-      Authorization: `Bearer ${server.token}`,
-      "Content-Type": "application/json",
-      "Content-Length": String(body.length),
-      Expect: "100-continue",
-    }),
-  );
-  t.equal((await wire.answer()).status, 100, "it was let in");
-
-  // As service managers do: not only to the first process.
-  const has = (message: string) => () =>
-    linesOf(server).filter(({ msg }) => msg === message).length;
-  for (const pid of workersOf(server)) process.kill(pid, "SIGTERM");
-  await until(() => has("stopping")() === 2);
-  server.signal("SIGTERM");
-  await until(() => has("stopping the workers")() === 1);
-  wire.send(body);
-  const { status, text } = await wire.answer();
-  t.equal(status, 201);
-  t.match(JSON.parse(text), { name: "the last" });
-  t.equal((await server.finished).code, 0);
-  t.ok(has("stopped")() >= 2, "in good order");
 });
 
 void t.test("a port that is taken", async (t) => {
