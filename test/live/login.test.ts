@@ -170,7 +170,7 @@ void t.test("what the answer holds", async (t) => {
     social_logins: [],
     iframe_blockers: { default: { enabled: false, policy_url: null } },
     onsite_traits: [],
-    vapid_public_key: null,
+    vapid_public_key: world.vapid_public_key as string,
   });
   t.ok(permissions.includes("world:view"));
   t.same(
