@@ -1,10 +1,18 @@
+import type { AddressInfo } from "node:net";
 import type { FastifyInstance } from "fastify";
 import type { Test } from "tap";
-import type { BusMessage } from "../../db/bus/bus.js";
+import { WebSocket } from "ws";
+import { createApp } from "../../app.js";
+import { loadConfig } from "../../config.js";
+import type { Bus, BusMessage } from "../../db/bus/bus.js";
 import { LocalBus } from "../../db/bus/local.js";
 import { received } from "../../db/bus/shapes.js";
 import type { Store } from "../../db/contract/store.js";
+import { keyOf, tokenOf, worldOf } from "../helper.js";
 import { Client, type Person } from "../live/client.js";
+import { Conversation, liveContractOf } from "../live/contract.js";
+import { openWith } from "../stack.js";
+import { testdir } from "../testdir.js";
 
 /** One of the servers that share a database. */
 export interface Half {
@@ -48,6 +56,47 @@ class LinkedBus extends LocalBus {
 }
 
 const faultsOf = (t: Test) => (error: unknown) => t.fail(error as Error);
+
+/** Starts servers that share a database, in which there is a world `demo`. */
+export async function startHalves(
+  t: Test,
+  buses: readonly Bus[],
+): Promise<Half[]> {
+  const dataDir = testdir(t);
+  const fail = faultsOf(t);
+  const halves: Half[] = [];
+  for (const bus of buses) {
+    const engines = await openWith(bus, dataDir);
+    const config = { ...loadConfig({}), dataDir };
+    const app = createApp({ config, engines });
+    const clients: Client[] = [];
+    t.teardown(async () => {
+      for (const { ws } of clients) ws.terminate();
+      await app.close();
+    });
+    await app.listen({ host: "127.0.0.1", port: 0 });
+    const { port } = app.server.address() as AddressInfo;
+    halves.push({
+      app,
+      store: engines.store,
+      async person({ seconds = 3600, ...claims }) {
+        const ws = new WebSocket(`ws://127.0.0.1:${port}/ws/world/demo/`);
+        const conversation = new Conversation(liveContractOf(app));
+        const client = new Client(ws, conversation, fail);
+        clients.push(client);
+        await new Promise((resolve, reject) => {
+          ws.once("open", resolve).once("error", reject);
+        });
+        const exp = Math.floor(Date.now() / 1000) + seconds;
+        const token = tokenOf(keyOf("demo"), { ...claims, exp });
+        await client.login({ token });
+        return client;
+      },
+    });
+  }
+  await halves[0]!.store.worlds.create(worldOf("demo"));
+  return halves;
+}
 
 /** Starts two servers, in whose database there is a world `demo`. */
 export async function startPair(t: Test): Promise<Pair> {

@@ -157,8 +157,8 @@ const votes = inArea("votes", [
   ],
   [
     "live/modules/items/polls/pushes.ts",
-    `return frames.of(isOver(poll) || users.has(user));`,
-    `return frames.of(true);`,
+    `return frames.of(isOver(poll) || users.has(user), connection);`,
+    `return frames.of(true, connection);`,
     "people who withdraw their vote go on to get results",
   ],
   [

@@ -1,4 +1,6 @@
 import type { Test } from "tap";
+import type { Live } from "../../client/index.js";
+import { liveOf } from "../client/fake-server.js";
 import { keyOf, tokenOf } from "../helper.js";
 import { Chatter } from "../system/chatter.js";
 import { verify, writeUntil } from "../system/conversation.js";
@@ -20,6 +22,19 @@ import {
 /** How many speak, and how long each waits between two messages: 20 messages a second. */
 const SPEAKERS = 4;
 const PAUSE = 200;
+
+/** A user with a token, over the client of this project. */
+export const liveAt = (t: Test, port: number, uid: string): Live =>
+  liveOf(
+    t,
+    { baseUrl: `http://127.0.0.1:${port}` },
+    {
+      world: WORLD,
+      token: tokenOf(keyOf(WORLD), { uid, profile: { display_name: uid } }),
+      maxRetryDelay: 1000,
+      timeout: 60_000,
+    },
+  );
 
 /** A user with a token, over a connection that does not come back. */
 export async function personAt(
