@@ -345,7 +345,7 @@ export const de: Messages = {
     stream: "Stream",
     video: "Video",
     noStream: "Noch kein Stream",
-    noStreamText: "Für diese Bühne ist noch keine Adresse eingetragen.",
+    noStreamText: "Das Bild erscheint hier, sobald es einen Stream gibt.",
     noVideo: "Noch kein Video",
     noVideoText: "Für diese Bühne ist noch kein Video eingetragen.",
     noPage: "Hier ist noch nichts",

@@ -332,7 +332,7 @@ export const en = {
     stream: "Stream",
     video: "Video",
     noStream: "No stream yet",
-    noStreamText: "The hosts have not set an address for this stage.",
+    noStreamText: "The picture appears here as soon as there is a stream.",
     noVideo: "No video yet",
     noVideoText: "The hosts have not set a video for this stage.",
     noPage: "Nothing here yet",

@@ -1,4 +1,7 @@
+import type { components } from "../../../client/api.js";
 import { t, type Key } from "../../i18n/index.js";
+
+type Entry = components["schemas"]["AuditEntry"];
 
 /** What entries are about: the beginnings of their types. */
 export const kinds = [
@@ -36,8 +39,21 @@ const known: Readonly<Record<string, Key>> = {
   "results.exported": "history.resultsExported",
 };
 
+const moderated: Readonly<Record<string, Key>> = {
+  banned: "history.userBanned",
+  silenced: "history.userSilenced",
+  none: "history.userReactivated",
+  "": "history.userReactivated",
+};
+
 /** What was done, in words; a type without words stands for itself. */
-export function actOf(type: string): string {
-  const key = Object.hasOwn(known, type) ? known[type] : undefined;
+export function actOf({ type, changes }: Entry): string {
+  const after = changes.find(({ field }) => field === "state")?.after;
+  const key =
+    type === "user.moderated" && Object.hasOwn(moderated, String(after))
+      ? moderated[String(after)]
+      : Object.hasOwn(known, type)
+        ? known[type]
+        : undefined;
   return key ? t(key) : type;
 }
