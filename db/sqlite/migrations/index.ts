@@ -1,6 +1,3 @@
-import attendance from "../../shared/migrations/attendance.js";
-import program from "../../shared/migrations/program.js";
-import programLinks from "../../shared/migrations/program-links.js";
 import worldsAndRooms from "./0001-worlds-and-rooms.js";
 import usersAndFiles from "./0002-users-and-files.js";
 import lists from "./0003-lists-of-users-and-files.js";
@@ -13,10 +10,7 @@ import foldedFields from "./0009-folded-fields.js";
 import log from "./0010-log.js";
 import worldInEveryKey from "./0011-world-in-every-key.js";
 import { forSqlite } from "../../shared/migrations/dialects.js";
-import invites from "../../shared/migrations/invites.js";
-import push from "../../shared/migrations/push.js";
-import pruned from "../../shared/migrations/pruned.js";
-import webhooksAndAudit from "../../shared/migrations/webhooks-and-audit.js";
+import { shared } from "../../shared/migrations/index.js";
 
 /**
  * All migrations, in order. The nth upgrades the database from version n - 1 to
@@ -34,11 +28,5 @@ export const migrations: readonly string[] = [
   foldedFields,
   log,
   worldInEveryKey,
-  forSqlite(pruned),
-  forSqlite(program),
-  forSqlite(programLinks),
-  forSqlite(webhooksAndAudit),
-  forSqlite(attendance),
-  forSqlite(invites),
-  forSqlite(push),
+  ...shared.map(forSqlite),
 ];

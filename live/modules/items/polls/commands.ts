@@ -45,18 +45,19 @@ const { create, update, remove, vote, pin, unpin } = itemHandlers({
     ...optionTexts(options),
   }),
 
-  draft: (_, { content, options = [], state, poll_type }) => ({
-    ...{ content, state, poll_type },
+  draft: (_, { room: _room, options = [], ...fields }) => ({
+    ...fields,
     options: newOptions(options),
   }),
 
   changes({ ports, connection, room }, payload) {
-    const { content, state, poll_type, is_pinned, options } = payload;
+    const { room: _room, id: _id, options, ...fields } = payload;
     // It may be a message in the chat.
-    const isOpened = state === "open" && hasModule(room.value, "chat.native");
+    const isOpened =
+      fields.state === "open" && hasModule(room.value, "chat.native");
     if (isOpened && !ports.rates.mayMessage(connection)) throw rateLimited();
     return {
-      ...{ content, state, poll_type, is_pinned },
+      ...fields,
       options: options && changedOptions(options),
     };
   },
