@@ -67,12 +67,16 @@ export async function applyRetention(
   };
   await repeat(() => store.log.prune(INDEX, oldest));
   const attendedAfter = Math.max(0, now - attendanceDays * DAY);
-  /** Before which times a world keeps no attendance. What it does not keep any more goes now. */
+  /**
+   * Before which times a world keeps no attendance. What it says that it keeps no more goes now; a
+   * config that only forgets to say so costs nothing.
+   */
   const attended = (config: WorldConfig) => {
     const mode = attendanceIn(config);
+    const keepsVisits = mode === "people" || config.attendance === undefined;
     return {
       counts: mode === "off" ? now : attendedAfter,
-      visits: mode === "people" ? attendedAfter : now,
+      visits: keepsVisits ? attendedAfter : now,
     };
   };
   let after = "";

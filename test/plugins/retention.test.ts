@@ -116,6 +116,8 @@ void t.test(
     await attendance.note("demo", [stay]);
     await keep("people");
     t.strictSame(await kept(4), [1, 1]);
+    await store.worlds.update("demo", { config: worldOf("demo").config });
+    t.strictSame(await kept(4), [1, 1], "a config that forgets it");
     await keep("numbers");
     t.strictSame(await kept(4), [1, 0]);
     t.strictSame(await kept(2), [0, 0]);
