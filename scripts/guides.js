@@ -206,6 +206,7 @@ function pageOf({ title, html, guides, current, to }) {
 <head>
 <meta charset="utf-8">
 <meta name="viewport" content="width=device-width, initial-scale=1">
+<meta name="description" content="${escapeHtml(title)}: the manual of Foyer, a server for online events">
 <title>${escapeHtml(title)}${to === "" ? " · Foyer" : " documentation"}</title>
 <link rel="icon" href="data:,">
 <link rel="stylesheet" href="${to}guides.css">
