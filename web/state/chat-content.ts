@@ -47,6 +47,14 @@ export function saidIn(content: unknown): Said {
   return { is: "unknown" };
 }
 
+/** The id of the message that a message replies to; undefined if it is no reply. */
+export function repliedIn(content: unknown): number | undefined {
+  const { reply_to } = partsOf(content);
+  return Number.isSafeInteger(reply_to) && Number(reply_to) > 0
+    ? Number(reply_to)
+    : undefined;
+}
+
 function fileIn(value: unknown): SharedFile {
   const { url, name, mimeType } = partsOf(value);
   return { url: textOf(url), name: textOf(name), type: textOf(mimeType) };

@@ -12,6 +12,7 @@ import { moduleOf } from "../lib/rights.js";
 import type { Shelf } from "../lib/storage.js";
 import { reactionsIn, saidIn } from "./chat-content.js";
 import { Drafts, type Draft } from "./chat-drafts.js";
+import { ChatPast, isShown } from "./chat-past.js";
 import { ChatPeople } from "./chat-people.js";
 import { rowsOf, type Row } from "./chat-rows.js";
 import { MAX_KEPT, MAX_LIVE, Timeline } from "./chat-timeline.js";
@@ -75,6 +76,10 @@ export class ChatStore implements Readable<ChatView> {
   readonly editing = writable<
     (Pick<Draft, "text" | "mentions"> & { id: number }) | undefined
   >(undefined);
+  /** The message that the draft replies to. */
+  readonly replying = writable<SentEvent | undefined>(undefined);
+  /** What is not shown. */
+  readonly past: ChatPast;
   readonly #parts: ChatParts;
   readonly #channel: Channel;
   readonly #timeline = new Timeline();
@@ -107,6 +112,10 @@ export class ChatStore implements Readable<ChatView> {
     this.#parts = parts;
     this.#channel = live.channel(id);
     this.#met = new ChatPeople(parts.people, this.#channel);
+    this.past = new ChatPast(this.#channel, {
+      known: (event) => this.#timeline.get(event),
+      meet: (events) => this.#meet(events),
+    });
     const key = `foyer:${world}:chat:${live.state?.user.id ?? ""}:${id}`;
     this.#drafts = new Drafts(shelf, key);
     const { draft, unconfirmed } = this.#drafts.read();
@@ -211,12 +220,12 @@ export class ChatStore implements Readable<ChatView> {
   /** Changes the text of an own message. */
   async edit(id: number, body: string): Promise<void> {
     const content = this.#timeline.get(id)?.content ?? {};
-    const { type, files } = content;
+    const { type, files, reply_to } = content;
     await this.#channel.ensureMember();
-    const edit = this.#channel.edit(
-      id,
-      type === "files" ? { type, files, body } : { type: "text", body },
-    );
+    const edit = this.#channel.edit(id, {
+      ...(type === "files" ? { type, files, body } : { type: "text", body }),
+      ...(reply_to !== undefined && { reply_to }),
+    });
     this.#take(await edit);
     this.#publish();
   }
@@ -227,6 +236,34 @@ export class ChatStore implements Readable<ChatView> {
     await this.#channel.ensureMember();
     this.#take(await this.#channel.delete(id));
     this.#publish();
+  }
+
+  /** Shows a part of the history around a message. @returns whether the message is there. */
+  async show(id: number): Promise<boolean> {
+    if (this.#is !== "ready") return false;
+    if (!this.#timeline.get(id)) {
+      const count = PAGE;
+      const [older, newer] = await Promise.all([
+        this.#channel.history({ before: id + 1, count }),
+        this.#parts.live
+          .call("chat.fetch", { channel: this.id, count, after_id: id })
+          .then(({ results }) => results),
+      ]);
+      if (older.at(-1)?.event_id !== id || !isShown(older.at(-1)!))
+        return false;
+      await this.#load(
+        "newer",
+        async () => [...older, ...newer],
+        (page) => {
+          this.#timeline.clear();
+          this.#timeline.addPage(page);
+          this.#timeline.hasOlder = older.length === count;
+          this.#timeline.hasNewer = newer.length === count;
+        },
+      );
+    }
+    const event = this.#timeline.get(id);
+    return event !== undefined && isShown(event);
   }
 
   /** Adds a reaction, or takes the own one back. */
@@ -460,6 +497,7 @@ export class ChatStore implements Readable<ChatView> {
 
   /** @returns the events that were not known. */
   #add(events: readonly SentEvent[]): SentEvent[] {
+    this.past.changed(events);
     const fresh = this.#timeline.add(events);
     this.#meet(events);
     this.#trim();
