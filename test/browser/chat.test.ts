@@ -59,10 +59,12 @@ void t.test("two people talk in a room", async (t) => {
   await t.test("messages of others have no edit button", async (t) => {
     const foreign = ben.post("Hello, all of you!");
     await foreign.hover();
-    t.equal(
-      await foreign.getByRole("button", { name: "Message actions" }).count(),
-      0,
-    );
+    await foreign.getByRole("button", { name: "Message actions" }).click();
+    t.same(await textsOf(ben.page.getByRole("menuitem")), [
+      "Reply",
+      "Copy link",
+    ]);
+    await ben.page.keyboard.press("Escape");
   });
 
   await t.test("a deleted message disappears from all pages", async () => {
