@@ -2,5 +2,5 @@
 export type Lines =
   { readonly file: string | number } | { readonly lines: string[] };
 
-/** How many rows each of some tables has. Of users, those who are not erased. */
+/** How many rows each of some tables has, without erased users. */
 export type RowCounts = Readonly<Record<string, number>>;

@@ -108,7 +108,7 @@ const NAMES = ["token_id", "client_id"].map((name) =>
 /** Whether a row of a user is not the rest of an erased one. */
 const isKnown = (row: Row): boolean => NAMES.some((at) => row[at] !== null);
 
-/** Adds rows to counts: of users, those who are not erased. */
+/** Adds rows to counts, without erased users. */
 export function countRows(
   counts: Record<string, number>,
   { table, rows }: CopiedRows,

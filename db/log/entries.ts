@@ -232,7 +232,7 @@ export function entryRow(
   };
 }
 
-/** The fields of an entry that are not in its detail. Those who voted are not stored. */
+/** The fields of an entry that are not in its detail. Voters are not stored. */
 const COLUMNS: ReadonlySet<string> = new Set([
   ...["world", "seq", "tag", "at", "by", "type"],
   ...["hidden", "votes"],

@@ -5,7 +5,7 @@ import type { World } from "../../../schemas/worlds.js";
 import type { Piece as Given } from "../../delivery/push.js";
 import { Json, jsonOf, type Sendable } from "../../rules/encoding.js";
 import { textFrame } from "../../socket/frame.js";
-import { nobody, sharedUser } from "./users.js";
+import { absentUser, sharedUser } from "./users.js";
 
 /** How many bytes one batch has at most, unless its only event has more. */
 const MAX_SIZE = 256 * 1024;
@@ -189,7 +189,7 @@ export function sentEvent(
       type === "channel.member" && sender !== null
         ? {
             ...(JSON.parse(content) as Content),
-            user: userOf(sender) ?? nobody(sender),
+            user: userOf(sender) ?? absentUser(sender),
           }
         : new Json<Content>(content),
     edited: edited === null ? null : new Date(edited).toISOString(),

@@ -165,7 +165,7 @@ export function briefUser(
 }
 
 /** The placeholder for a user without a record, such as after an import. */
-export const nobody = (id: string): PublicUser => ({
+export const absentUser = (id: string): PublicUser => ({
   id,
   profile: {},
   pretalx_id: null,

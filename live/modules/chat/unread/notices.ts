@@ -11,7 +11,7 @@ import type { WorldState } from "../../../rules/world-state.js";
 import type { Connection } from "../../../socket/connection.js";
 import { pushFrame } from "../../../socket/frame.js";
 import { sentEvent } from "../batch.js";
-import { nobody, sharedUser } from "../users.js";
+import { absentUser, sharedUser } from "../users.js";
 import type { ReadState } from "./read-state.js";
 
 /**
@@ -231,7 +231,7 @@ export class Notices {
     const user = await store.users.get(world.id, id);
     const sender = user
       ? sharedUser(user, world, clock.date(), false)
-      : nobody(id);
+      : absentUser(id);
     const sent = sentEvent(event, () => sender);
     return pushFrame("chat.notification", {
       event: { ...sent, type: "chat.event" },
