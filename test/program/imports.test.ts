@@ -153,13 +153,31 @@ void t.test("rooms are found by name, or made", async (t) => {
 void t.test("the first of two with one id wins", async (t) => {
   const one = (summary: string) =>
     `BEGIN:VEVENT\nUID:1\nSUMMARY:${summary}\nDTSTART:20270301T100000Z\nDURATION:PT1H\nEND:VEVENT`;
-  const got = await put(calendar(`${one("A")}\n${one("B")}`), { type: "ics" });
-  t.match(got.body, {
-    created: 1,
-    problems: [{ line: 10, session: "B", message: /same id/ }],
-  });
-  t.match(await sessions(), [{ title: "A" }]);
-  await clear();
+  const time = { date: "2027-03-02T10:00:00+01:00", duration: "00:40" };
+  const [, xml] = /(<event [^]*<\/event>)/.exec(pretalxXml)!;
+  const twice = pretalxXml.replace(
+    xml!,
+    `${xml}\n${xml!.replace("Maps for everyone", "B")}`,
+  );
+  const rows: [type: "ics" | "json" | "xml" | "csv", document: unknown][] = [
+    ["ics", calendar(`${one("A")}\n${one("B")}`)],
+    ["json", pretalx({ title: "A" }, [{ guid: MAPS, title: "B", ...time }])],
+    ["xml", twice],
+    ["csv", "title,start,end\nB,,\nB,,\n"],
+    [
+      "json",
+      { sessions: ["A", "B"].map((title) => ({ import_id: "1", title })) },
+    ],
+  ];
+  for (const [type, document] of rows) {
+    const { body } = await put(document, { type });
+    t.match(body, { created: 1, problems: [{ session: "B" }] }, type);
+    t.match(body.problems[0].message, /same id/);
+    t.equal((await sessions()).length, 1);
+    if (type !== "csv") t.equal(await session("B"), undefined, "the first");
+    if (type === "ics") t.equal(body.problems[0].line, 10);
+    await clear();
+  }
 });
 
 void t.test("what is refused changes nothing", async (t) => {
