@@ -283,8 +283,9 @@ export const tours: readonly Tour[] = [
     stops: ({ stage }) => [
       page("overview", "Overview", (it) =>
         main(it)
-          .getByRole("link", { name: "7", exact: true })
-          .first()
+          .getByRole("region", { name: "At a glance" })
+          .getByRole("link")
+          .nth(3)
           .waitFor(),
       ),
       page("world", "Look", (it) => it.field("Title").waitFor()),
