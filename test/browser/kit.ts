@@ -401,6 +401,8 @@ export class Visitor {
   /** Shows the list of rooms, where a phone hides it. */
   async unfold(): Promise<void> {
     const menu = this.button("Menu");
+    // The page of a visitor who has just joined may still be loading.
+    await menu.or(this.rooms).first().waitFor();
     if (!(await menu.isVisible())) return;
     // The list is still to be seen while it goes.
     const isOpen = async () =>
