@@ -11,6 +11,11 @@ export interface PushSubscription {
   readonly auth: string;
 }
 
+/** A subscription with its user. */
+export interface OwnedSubscription extends PushSubscription {
+  readonly user: string;
+}
+
 /** A session that begins soon, and a user who has marked it. */
 export interface DueFavorite {
   readonly world: string;
@@ -35,8 +40,8 @@ export interface PushStore {
    * @returns the key of this server.
    */
   keep(_all: string, key: PushKey): Promise<PushKey>;
-  /** The subscriptions of a user. */
-  of(worldId: string, userId: string): Promise<PushSubscription[]>;
+  /** The subscriptions of some users. */
+  of(worldId: string, userIds: readonly string[]): Promise<OwnedSubscription[]>;
   /**
    * Stores a subscription of a user. One with the same endpoint is replaced, and of more than
    * {@link MAX_SUBSCRIPTIONS} the oldest go.

@@ -1,6 +1,7 @@
 import {
   type DueFavorite,
   MAX_SUBSCRIPTIONS,
+  type OwnedSubscription,
   type PushKey,
   type PushSubscription,
 } from "../contract/push.js";
@@ -12,8 +13,8 @@ const KEY = `SELECT public_key AS "publicKey", private_key AS "privateKey"
   FROM push_keys WHERE name = 'vapid'`;
 const KEEP = `INSERT INTO push_keys (name, public_key, private_key) VALUES ('vapid', $1, $2)
   ON CONFLICT (name) DO NOTHING`;
-const OF_USER = `SELECT endpoint, p256dh, auth FROM push_subscriptions
-  WHERE world_id = $1 AND user_id = $2 ORDER BY created, endpoint`;
+const OF_USERS = `SELECT user_id AS "user", endpoint, p256dh, auth FROM push_subscriptions
+  WHERE world_id = $1 AND user_id = ANY ($2) ORDER BY created, endpoint`;
 const HAS_USER = `SELECT 1 FROM users WHERE world_id = $1 AND id = $2
   AND (token_id IS NOT NULL OR client_id IS NOT NULL)`;
 const STORE = `INSERT INTO push_subscriptions (world_id, endpoint, user_id, p256dh, auth, created)
@@ -41,8 +42,8 @@ const DAY = 24 * 3_600_000;
 
 const reads = (sql: Reading) => ({
   key: (): Promise<PushKey | undefined> => sql.one<PushKey>(KEY, []),
-  of: (world: string, user: string): Promise<PushSubscription[]> =>
-    sql.all<PushSubscription>(OF_USER, [world, user]),
+  of: (world: string, users: readonly string[]): Promise<OwnedSubscription[]> =>
+    sql.all<OwnedSubscription>(OF_USERS, [world, users]),
   due: (after: number, until: number): Promise<DueFavorite[]> =>
     sql.all<DueFavorite>(DUE, [after, until]),
 });

@@ -71,6 +71,10 @@ export async function messageNotices(
   { event, notified }: Delivery,
 ): Promise<Notice[]> {
   const { channel, content, sender, id } = event;
+  // Few have subscriptions, and a message must cost the others nothing more.
+  const subscriptions = await store.push.of(worldId, notified);
+  if (subscriptions.length === 0) return [];
+  const receivers = [...new Set(subscriptions.map(({ user }) => user))];
   const world = (await store.worlds.get(worldId))?.value;
   const from =
     sender === null ? undefined : await store.users.get(worldId, sender);
@@ -83,7 +87,7 @@ export async function messageNotices(
   const text =
     typeof body === "string" ? await withNames(store, worldId, body) : "…";
   const notices: Notice[] = [];
-  for (const user of await store.users.getMany(worldId, notified)) {
+  for (const user of await store.users.getMany(worldId, receivers)) {
     if (user.deleted || user.id === sender) continue;
     const key = direct ? "room.view" : "chat.read";
     if (!(await mayGet(store, world, user, key, direct ? null : channel)))

@@ -59,7 +59,7 @@ export class PushSender {
     const own = new Map<string, boolean>();
     for (const notice of notices) {
       const { world, user, name } = notice;
-      const subscriptions = await store.push.of(world.id, user);
+      const subscriptions = await store.push.of(world.id, [user]);
       if (subscriptions.length === 0) continue;
       if (!own.has(name)) {
         own.set(name, await store.push.claim(world.id, name, Date.now()));

@@ -48,7 +48,11 @@ void t.test("a message reaches a browser whose page is closed", async (t) => {
   for (let i = 0; i < 22; i++) {
     t.equal(await subscribe(`${service.base}/${i}`), "ok");
   }
-  t.equal((await push.of("demo", ada.id)).length, 20, "at most 20, the newest");
+  t.equal(
+    (await push.of("demo", [ada.id])).length,
+    20,
+    "at most 20, the newest",
+  );
   service.statuses.set("/21", 410).set("/20", 404);
 
   const { id: channel } = await eve.do("chat.direct.create", {
@@ -67,7 +71,7 @@ void t.test("a message reaches a browser whose page is closed", async (t) => {
   t.match(phone.read(first!.body), {
     ...{ title: "Eve", body: "Hello", url: `/w/demo/#/messages/${channel}` },
   });
-  await until(async () => (await push.of("demo", ada.id)).length === 18);
+  await until(async () => (await push.of("demo", [ada.id])).length === 18);
 
   service.got.length = 0;
   const room = await makeRoom(live, {
@@ -101,5 +105,5 @@ void t.test("a message reaches a browser whose page is closed", async (t) => {
   t.ok(await push.claim("demo", "x", Date.now()), "one process sends");
   t.notOk(await push.claim("demo", "x", Date.now()), "and no other one");
   await live.rest("POST", "demo/delete_user", { user_id: ada.id });
-  t.same(await push.of("demo", ada.id), [], "they are erased with the user");
+  t.same(await push.of("demo", [ada.id]), [], "they are erased with the user");
 });
