@@ -228,6 +228,8 @@ export class WorldState {
     before?: WorldState,
     readonly pushKey: string | null = null,
   ) {
+    if (before?.world.value === world.value)
+      this.#worldJson = before.#worldJson;
     const earlier = before ? before.#byId : new Map<string, never>();
     this.rooms = rooms.map((room) => {
       const known = earlier.get(room.value.id);
