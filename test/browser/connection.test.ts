@@ -127,8 +127,9 @@ void t.test("a message written offline is sent once", async (t: Test) => {
   await visitor.page.goto(address);
   await visitor.join("Anna");
   await visitor.enter("Hallway");
-  // Its code has to come before the server goes.
+  // Its code has to come before the server goes, which refuses requests while it stops.
   await visitor.message.waitFor();
+  await visitor.page.waitForLoadState("networkidle");
   await stop(server);
   await trouble(visitor, /The server isn’t answering/).waitFor();
   await visitor.message.fill("Into the dark.");
