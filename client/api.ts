@@ -1506,7 +1506,7 @@ export interface components {
       }[];
     };
     /**
-     * @description Rules by permission key. Keys are open-ended. A key that neither room nor world has denies, except the participation keys (world.view, room.view, file.upload, chat.read, chat.join, chat.send, chat.direct, question.read, question.ask, question.vote, poll.read and poll.vote), which then let in everybody.
+     * @description Rules by permission key. Keys are open-ended. A key that neither room nor world has denies, except the participation keys (world.view, room.view, file.upload, chat.read, chat.join, chat.send, chat.direct, question.read, question.ask, question.vote, poll.read, poll.vote and program.read), which then let in everybody.
      * @example {
      *       "room.view": [
      *         [

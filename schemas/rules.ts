@@ -29,7 +29,7 @@ export const PermissionConfig = Type.Record(
   {
     $id: "PermissionConfig",
     description:
-      "Rules by permission key. Keys are open-ended. A key that neither room nor world has denies, except the participation keys (world.view, room.view, file.upload, chat.read, chat.join, chat.send, chat.direct, question.read, question.ask, question.vote, poll.read and poll.vote), which then let in everybody.",
+      "Rules by permission key. Keys are open-ended. A key that neither room nor world has denies, except the participation keys (world.view, room.view, file.upload, chat.read, chat.join, chat.send, chat.direct, question.read, question.ask, question.vote, poll.read, poll.vote and program.read), which then let in everybody.",
     additionalProperties: false,
     maxProperties: 200,
     // The same as the pattern above, for readers of the OpenAPI document.

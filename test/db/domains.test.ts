@@ -40,6 +40,9 @@ ALTER TABLE notes ADD COLUMN kind TEXT NOT NULL DEFAULT '';
     "STRICT",
   );
   t.throws(() => forSqlite("CREATE TABLE a (b TEXT);"), /line of its own/);
+  const alone = { sqlite: "CREATE TABLE a (b TEXT);" };
+  t.equal(forSqlite(alone), alone.sqlite);
+  t.equal(forPostgres(alone), "", "the number of the other engine counts");
 });
 
 void t.test("each write of a batch succeeds or fails alone", async (t) => {

@@ -5,9 +5,14 @@ import programLinks from "./program-links.js";
 import pruned from "./pruned.js";
 import push from "./push.js";
 import webhooksAndAudit from "./webhooks-and-audit.js";
+import type { SharedMigration } from "./dialects.js";
 
-/** The migrations of both engines, which follow those of each alone, in order: see `dialects.ts`. */
-export const shared: readonly string[] = [
+/**
+ * The migrations of both engines, in order, after the first ones of each. A new migration goes to
+ * the end of this list, also if it is for one engine (`{ sqlite: … }`): the version of a database
+ * is a position in the whole list of its engine, so nothing may be put before these.
+ */
+export const shared: readonly SharedMigration[] = [
   pruned,
   program,
   programLinks,
