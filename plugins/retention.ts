@@ -73,7 +73,9 @@ export async function applyRetention(
    */
   const attended = (config: WorldConfig) => {
     const mode = attendanceIn(config);
-    const keepsVisits = mode === "people" || config.attendance === undefined;
+    // Only what says so deletes: an old row or an import may have another value.
+    const keepsVisits =
+      config.attendance !== "numbers" && config.attendance !== "off";
     return {
       counts: mode === "off" ? now : attendedAfter,
       visits: keepsVisits ? attendedAfter : now,

@@ -3,6 +3,9 @@ import type { End } from "./connection.js";
 /** The close code of a server that restarts. */
 const SERVICE_RESTART = 1012;
 
+/** How many times the longest next delay a connection has to last to count as a success. */
+const LASTS = 10;
+
 /** Decides whether to connect again after a connection ended, and when. */
 export class Retries {
   readonly #delay: number;
@@ -51,13 +54,14 @@ export class Retries {
   /**
    * How many milliseconds to wait: a random share of a time that doubles with each
    * failure, so that the clients of a server that was down do not come at once. A connection
-   * that lasted as long as the next delay may be counts as a success: even if each ends so, a
-   * client spends as much time connected as waiting.
+   * that lasted ten times as long as the next delay may be counts as a success. If it were less, the clients of
+   * a server that ends every few seconds would all come back within the shortest delay, each time.
    */
   next({ code, lasted }: End): number {
     const isStable =
       lasted !== undefined &&
-      (lasted >= this.#longest() || code === SERVICE_RESTART);
+      (lasted >= Math.min(this.#maxDelay, LASTS * this.#longest()) ||
+        code === SERVICE_RESTART);
     if (isStable) this.#failures = 0;
     const longest = this.#longest();
     this.#failures++;

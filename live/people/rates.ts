@@ -130,6 +130,10 @@ const JOIN_COST = 2048;
 const SEARCHES_PER_SECOND = 5;
 const SEARCH_BURST = 10;
 
+/** How often a user may subscribe a browser in a second; a burst is thirty of them. */
+const SUBSCRIPTIONS_PER_SECOND = 0.5;
+const SUBSCRIPTION_BURST = 60;
+
 /** To how many people a user may show direct channels for each message that they may send. */
 const SHOWN_PEOPLE = 2;
 
@@ -152,6 +156,7 @@ const LONGEST_BURST = Math.max(
   ENTRY_BURST,
   JOIN_BURST,
   SHOW_BURST,
+  SUBSCRIPTION_BURST,
 );
 
 interface RatesPorts {
@@ -174,7 +179,8 @@ type Kind =
   | "entries"
   | "joins"
   | "shows"
-  | "searches";
+  | "searches"
+  | "subscriptions";
 
 /**
  * How much each user may still do, counted in all processes and over all connections,
@@ -203,6 +209,7 @@ export class Rates {
       entries: buckets(ENTERED_BYTES, ENTRY_BURST),
       joins: buckets(JOINS_PER_SECOND * JOIN_COST, JOIN_BURST),
       searches: buckets(SEARCHES_PER_SECOND, SEARCH_BURST),
+      subscriptions: buckets(SUBSCRIPTIONS_PER_SECOND, SUBSCRIPTION_BURST),
       shows: buckets(SHOWN_PEOPLE * messagesPerSecond, SHOW_BURST),
     };
     this.#spent = new Spent(clock, replica, {
@@ -262,6 +269,11 @@ export class Rates {
   /** Whether a user may search once more: each search looks at all users of the world. */
   maySearch(connection: Connection): boolean {
     return this.#takeOf(connection, "searches", 1);
+  }
+
+  /** Whether a user may subscribe one more browser: its address is looked up, and old ones are erased. */
+  maySubscribe(connection: Connection): boolean {
+    return this.#takeOf(connection, "subscriptions", 1);
   }
 
   /**

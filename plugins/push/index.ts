@@ -42,10 +42,17 @@ export default fp<{ publicUrl?: string | undefined }>(
         sender.send(await messageNotices(store, event.world, event.delivery)),
       );
     });
+    let isLooking = false;
     const timer = setInterval(() => {
-      sender.do(async () =>
-        sender.send(await favoritesSoon(store, Date.now())),
-      );
+      if (isLooking) return;
+      isLooking = true;
+      sender.do(async () => {
+        try {
+          await sender.send(await favoritesSoon(store, Date.now()));
+        } finally {
+          isLooking = false;
+        }
+      });
     }, LOOK);
     timer.unref();
     app.addHook("onClose", async () => {

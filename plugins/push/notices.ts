@@ -8,7 +8,7 @@ import type { World } from "../../schemas/worlds.js";
 export interface Notice {
   readonly world: World;
   readonly user: string;
-  /** Of the notification, for all its receivers together. */
+  /** Of the notification, for all its receivers together: browsers replace one of the same name. */
   readonly name: string;
   readonly title: string;
   readonly body: string;
@@ -64,6 +64,10 @@ async function withNames(
   });
 }
 
+/** Whether this process is the first that sends a notification. */
+const claims = (store: Store, world: string, name: string) =>
+  store.push.claim(world, name, Date.now());
+
 /** The notices of a message that mentions users, or is for them alone. */
 export async function messageNotices(
   store: Store,
@@ -75,11 +79,13 @@ export async function messageNotices(
   const subscriptions = await store.push.of(worldId, notified);
   if (subscriptions.length === 0) return [];
   const receivers = [...new Set(subscriptions.map(({ user }) => user))];
+  const name = `message ${id}`;
+  if (!(await claims(store, worldId, name))) return [];
   const world = (await store.worlds.get(worldId))?.value;
   const from =
     sender === null ? undefined : await store.users.get(worldId, sender);
-  if (!world || !from || from.deleted) return [];
-  const name = from.profile?.display_name;
+  if (!world || !from || isGone(from)) return [];
+  const sentBy = from.profile?.display_name;
   const { body } = JSON.parse(content) as {
     body?: unknown;
   };
@@ -92,9 +98,11 @@ export async function messageNotices(
     const key = direct ? "room.view" : "chat.read";
     if (!(await mayGet(store, world, user, key, direct ? null : channel)))
       continue;
+    const blocked = await store.users.blocked(worldId, user.id);
+    if (blocked.some((other) => other.id === sender)) continue;
     notices.push({
-      ...{ world, user: user.id, name: `message ${id}` },
-      title: cut(typeof name === "string" ? name : world.title, MAX_TITLE),
+      ...{ world, user: user.id, name },
+      title: cut(typeof sentBy === "string" ? sentBy : world.title, MAX_TITLE),
       body: cut(text, MAX_BODY),
       place: `${direct ? "messages" : "rooms"}/${channel}`,
     });
@@ -102,16 +110,26 @@ export async function messageNotices(
   return notices;
 }
 
+/** What erased and banned people wrote is shown no more. */
+const isGone = ({ deleted, moderation_state: state }: UserRecord): boolean =>
+  deleted === true || state === "banned";
+
 /** How long before its beginning a favorite is announced, in milliseconds. */
 const BEFORE = 5 * 60_000;
 
-/** The notices of favorites that begin soon. */
+/** The notices of favorites that begin soon: once for each time of a session. */
 export async function favoritesSoon(
   store: Store,
   now: number,
 ): Promise<Notice[]> {
   const notices: Notice[] = [];
+  /** By session, whether this process sends its notices. */
+  const own = new Map<string, boolean>();
   for (const due of await store.push.due(now, now + BEFORE)) {
+    const name = `session ${due.session} ${due.starts}`;
+    const place = `${due.world} ${name}`;
+    if (!own.has(place)) own.set(place, await claims(store, due.world, name));
+    if (!own.get(place)) continue;
     const world = (await store.worlds.get(due.world))?.value;
     const user = await store.users.get(due.world, due.user);
     if (!world || !user || user.deleted) continue;
@@ -120,8 +138,7 @@ export async function favoritesSoon(
     if (room !== null && !(await mayGet(store, world, user, "room.view", room)))
       continue;
     notices.push({
-      ...{ world, user: user.id },
-      name: `session ${due.session} ${due.starts} ${user.id}`,
+      ...{ world, user: user.id, name },
       title: cut(due.title, MAX_TITLE),
       body: cut(world.title, MAX_TITLE),
       place: room === null ? "program" : `rooms/${room}`,

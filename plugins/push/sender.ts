@@ -1,6 +1,7 @@
 import type { FastifyBaseLogger } from "fastify";
-import pLimit from "p-limit";
-import type { PushKey, PushSubscription } from "../../db/contract/push.js";
+import { LRUCache } from "lru-cache";
+import pLimit, { type LimitFunction } from "p-limit";
+import type { PushKey } from "../../db/contract/push.js";
 import { detach } from "../../db/detach.js";
 import type { Store } from "../../db/contract/store.js";
 import type { World } from "../../schemas/worlds.js";
@@ -8,9 +9,17 @@ import type { Outbound } from "../outbound/outbound.js";
 import { OutboundError } from "../outbound/refusals.js";
 import type { Notice } from "./notices.js";
 
-/** How many messages are sent at a time, and how many works may wait. */
-const AT_ONCE = 10;
+/** How many notifications are prepared at a time, and how many may wait. */
+const AT_ONCE = 4;
 const MAX_WAITING = 5000;
+
+/** How many messages are sent at a time: to all push services, and to one. */
+const MAX_SENT = 100;
+const MAX_SENT_TO_ONE = 4;
+
+/** How long nothing goes to a push service that did not answer in time, in milliseconds. */
+const PAUSE = 60_000;
+const MAX_PAUSED = 1000;
 
 /** How long a push service may take, in milliseconds, and how much of its answer is read. */
 const PATIENCE = 10_000;
@@ -31,7 +40,15 @@ export interface SenderParts {
 /** Sends messages to push services, each once: the first process that claims one sends it. */
 export class PushSender {
   readonly #parts: SenderParts;
-  readonly #limit = pLimit(AT_ONCE);
+  readonly #work = pLimit(AT_ONCE);
+  readonly #sending = pLimit(MAX_SENT);
+  /** By host, so that one that is slow holds up no other. */
+  readonly #hosts = new Map<string, LimitFunction>();
+  /** Hosts that did not answer. */
+  readonly #paused = new LRUCache<string, true>({
+    max: MAX_PAUSED,
+    ttl: PAUSE,
+  });
   #isClosed = false;
 
   constructor(parts: SenderParts) {
@@ -40,47 +57,67 @@ export class PushSender {
 
   /** Does something soon. Under a flood it is left out, as a late message is of no use. */
   do(work: () => Promise<void>): void {
-    if (this.#isClosed || this.#limit.pendingCount >= MAX_WAITING) return;
-    const sending = this.#limit(async () => {
-      if (this.#isClosed) return;
-      try {
-        await work();
-      } catch (error) {
-        this.#parts.log.debug({ err: error }, "a push message was not sent");
+    if (this.#isClosed || this.#work.pendingCount >= MAX_WAITING) return;
+    detach(this.#work(() => this.#try(work)));
+  }
+
+  async #try(work: () => Promise<void>): Promise<void> {
+    if (this.#isClosed) return;
+    try {
+      await work();
+    } catch (error) {
+      this.#parts.log.debug({ err: error }, "a push message was not sent");
+    }
+  }
+
+  /** Sends some notices to all browsers of their users. */
+  async send(notices: readonly Notice[]): Promise<void> {
+    for (const notice of notices) {
+      const { world, user } = notice;
+      for (const { endpoint } of await this.#parts.store.push.of(world.id, [
+        user,
+      ])) {
+        this.#queue(new URL(endpoint).host, () =>
+          this.#deliver(notice, endpoint),
+        );
+      }
+    }
+  }
+
+  /** Sends something when its push service and all others leave room for it. */
+  #queue(host: string, work: () => Promise<void>): void {
+    const limit = this.#hosts.get(host) ?? pLimit(MAX_SENT_TO_ONE);
+    if (limit.pendingCount >= MAX_WAITING) return;
+    this.#hosts.set(host, limit);
+    const sending = limit(async () => {
+      await this.#sending(() => this.#try(work));
+      if (limit.pendingCount === 0 && limit.activeCount <= 1) {
+        this.#hosts.delete(host);
       }
     });
     detach(sending);
   }
 
-  /** Sends some notices to all browsers of their users. */
-  async send(notices: readonly Notice[]): Promise<void> {
-    const { store } = this.#parts;
-    /** Whether this process sends each of them. */
-    const own = new Map<string, boolean>();
-    for (const notice of notices) {
-      const { world, user, name } = notice;
-      const subscriptions = await store.push.of(world.id, [user]);
-      if (subscriptions.length === 0) continue;
-      if (!own.has(name)) {
-        own.set(name, await store.push.claim(world.id, name, Date.now()));
-      }
-      if (!own.get(name)) continue;
-      for (const subscription of subscriptions) {
-        this.do(() => this.#deliver(notice, subscription));
-      }
-    }
-  }
-
   async close(): Promise<void> {
     this.#isClosed = true;
-    this.#limit.clearQueue();
+    this.#work.clearQueue();
+    this.#sending.clearQueue();
+    for (const limit of this.#hosts.values()) limit.clearQueue();
   }
 
   async #deliver(
-    { world, name, title, body, place }: Notice,
-    { endpoint, p256dh, auth }: PushSubscription,
+    { world, user, name, title, body, place }: Notice,
+    endpoint: string,
   ): Promise<void> {
     const { outbound, store, key } = this.#parts;
+    const { host } = new URL(endpoint);
+    if (this.#paused.has(host)) return;
+    // It may have waited: the browser may have another user by now.
+    const subscription = (await store.push.of(world.id, [user])).find(
+      (other) => other.endpoint === endpoint,
+    );
+    if (!subscription) return;
+    const { p256dh, auth } = subscription;
     const url = `/w/${encodeURIComponent(world.id)}/#/${place}`;
     const payload = JSON.stringify({ title, body, url, tag: name });
     const { default: webPush } = await import("web-push");
@@ -107,6 +144,7 @@ export class PushSender {
       }
     } catch (error) {
       if (!(error instanceof OutboundError)) throw error;
+      if (error.code === "timeout") this.#paused.set(host, true);
       this.#parts.log.debug(
         { world: world.id, code: error.code },
         "a push service did not take a message",

@@ -89,6 +89,21 @@ void t.test("a message reaches a browser whose page is closed", async (t) => {
     });
   }
 
+  // A person whom the reader blocks does not get onto the screen of the reader's phone.
+  service.got.length = 0;
+  const bob = await person("bob", "Bob");
+  await bob.do("chat.join", { channel: room });
+  await ada.do("user.block", { id: eve.id });
+  await say(room, `Look @${ada.id}`);
+  await bob.do("chat.send", {
+    ...{ channel: room, event_type: "channel.message" },
+    content: { type: "text", body: `Hi @${ada.id}` },
+  });
+  await until(() => service.got.length === 18);
+  for (const { body } of service.got) {
+    t.match(phone.read(body), { title: "Bob" });
+  }
+
   // A favorite that begins soon is due for those who may see it.
   const at = (ms: number) => new Date(Date.now() + ms).toISOString();
   const times = { starts_at: at(60_000), ends_at: at(3_600_000) };

@@ -25,4 +25,5 @@ CREATE TABLE push_claims (
   at BIGINT NOT NULL,
   PRIMARY KEY (world_id, name)
 );
+CREATE INDEX push_claims_by_time ON push_claims (world_id, at);
 `;

@@ -3,12 +3,14 @@ import type { Clock } from "../../../db/log/clock.js";
 import type { Commands } from "../../../schemas/live/index.js";
 import type { Context } from "../../context.js";
 import type { CommandTable } from "../../module.js";
-import { invalidPayload } from "../../rules/problems.js";
+import type { Rates } from "../../people/rates.js";
+import { invalidPayload, rateLimited } from "../../rules/problems.js";
 
 /** The ports of the command about web push. */
 export interface WebPushPorts {
   readonly clock: Clock;
   readonly store: { readonly push: PushStore };
+  readonly rates: Pick<Rates, "maySubscribe">;
   /** What is wrong with an address that a user names; undefined if requests may go there. */
   readonly addressFault: (url: string) => Promise<string | undefined>;
 }
@@ -32,6 +34,7 @@ async function subscribe(
     ...faultIn("auth", auth, 16),
   };
   if (Object.keys(faults).length > 0) throw invalidPayload(faults);
+  if (!ports.rates.maySubscribe(connection)) throw rateLimited();
   const fault = await ports.addressFault(endpoint);
   if (fault) throw invalidPayload({ "subscription.endpoint": [fault] });
   await ports.store.push.subscribe(
