@@ -7,7 +7,7 @@ export interface LiveOptions extends Access {
   timeout?: number;
   /** The longest delay before the first reconnection; it doubles each time. Default: 1,000. */
   retryDelay?: number;
-  /** The bound of that delay. A connection that lasted as long as the next delay may be resets it. Default: 30,000. */
+  /** The bound of that delay. A connection that lasted ten times as long as the next delay may be resets it. Default: 30,000. */
   maxRetryDelay?: number;
   /** After how long without a frame the server is pinged, and how long it may take to answer. Default: 20,000. */
   heartbeat?: number;

@@ -54,7 +54,7 @@ export class Retries {
   /**
    * How many milliseconds to wait: a random share of a time that doubles with each
    * failure, so that the clients of a server that was down do not come at once. A connection
-   * that lasted ten times as long as the next delay may be counts as a success. If it were less, the clients of
+   * that lasted {@link LASTS} times as long as the next delay may be counts as a success. If it were less, the clients of
    * a server that ends every few seconds would all come back within the shortest delay, each time.
    */
   next({ code, lasted }: End): number {

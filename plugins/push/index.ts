@@ -38,17 +38,18 @@ export default fp<{ publicUrl?: string | undefined }>(
       if (event.type !== "chat.event") return;
       const { notified } = event.delivery;
       if (notified.length === 0) return;
-      sender.do(async () =>
-        sender.send(await messageNotices(store, event.world, event.delivery)),
-      );
+      sender.do(async () => {
+        sender.send(await messageNotices(store, event.world, event.delivery));
+      });
     });
     let isLooking = false;
     const timer = setInterval(() => {
-      if (isLooking) return;
-      isLooking = true;
+      // The sender leaves work out under a flood, so only the work itself may say that it runs.
       sender.do(async () => {
+        if (isLooking) return;
+        isLooking = true;
         try {
-          await sender.send(await favoritesSoon(store, Date.now()));
+          sender.send(await favoritesSoon(store, Date.now()));
         } finally {
           isLooking = false;
         }

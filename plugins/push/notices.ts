@@ -8,6 +8,8 @@ import type { World } from "../../schemas/worlds.js";
 export interface Notice {
   readonly world: World;
   readonly user: string;
+  /** The addresses of the browsers. */
+  readonly endpoints: readonly string[];
   /** Of the notification, for all its receivers together: browsers replace one of the same name. */
   readonly name: string;
   readonly title: string;
@@ -78,9 +80,11 @@ export async function messageNotices(
   // Few have subscriptions, and a message must cost the others nothing more.
   const subscriptions = await store.push.of(worldId, notified);
   if (subscriptions.length === 0) return [];
-  const receivers = [...new Set(subscriptions.map(({ user }) => user))];
+  const endpoints = new Map<string, string[]>();
+  for (const { user, endpoint } of subscriptions) {
+    endpoints.set(user, [...(endpoints.get(user) ?? []), endpoint]);
+  }
   const name = `message ${id}`;
-  if (!(await claims(store, worldId, name))) return [];
   const world = (await store.worlds.get(worldId))?.value;
   const from =
     sender === null ? undefined : await store.users.get(worldId, sender);
@@ -93,7 +97,9 @@ export async function messageNotices(
   const text =
     typeof body === "string" ? await withNames(store, worldId, body) : "…";
   const notices: Notice[] = [];
-  for (const user of await store.users.getMany(worldId, receivers)) {
+  for (const user of await store.users.getMany(worldId, [
+    ...endpoints.keys(),
+  ])) {
     if (user.deleted || user.id === sender) continue;
     const key = direct ? "room.view" : "chat.read";
     if (!(await mayGet(store, world, user, key, direct ? null : channel)))
@@ -102,12 +108,15 @@ export async function messageNotices(
     if (blocked.some((other) => other.id === sender)) continue;
     notices.push({
       ...{ world, user: user.id, name },
+      endpoints: endpoints.get(user.id)!,
       title: cut(typeof sentBy === "string" ? sentBy : world.title, MAX_TITLE),
       body: cut(text, MAX_BODY),
       place: `${direct ? "messages" : "rooms"}/${channel}`,
     });
   }
-  return notices;
+  // Only now, so that another process may send them if a read fails here.
+  const isOwn = notices.length > 0 && (await claims(store, worldId, name));
+  return isOwn ? notices : [];
 }
 
 /** What erased and banned people wrote is shown no more. */
@@ -117,7 +126,10 @@ const isGone = ({ deleted, moderation_state: state }: UserRecord): boolean =>
 /** How long before its beginning a favorite is announced, in milliseconds. */
 const BEFORE = 5 * 60_000;
 
-/** The notices of favorites that begin soon: once for each time of a session. */
+/**
+ * The notices of favorites that begin soon, once for each time of a session. A session may be the
+ * favorite of thousands, so one process claims it before it reads any of them.
+ */
 export async function favoritesSoon(
   store: Store,
   now: number,
@@ -137,8 +149,10 @@ export async function favoritesSoon(
     if (!(await mayGet(store, world, user, "program.read", null))) continue;
     if (room !== null && !(await mayGet(store, world, user, "room.view", room)))
       continue;
+    const browsers = await store.push.of(due.world, [due.user]);
     notices.push({
       ...{ world, user: user.id, name },
+      endpoints: browsers.map(({ endpoint }) => endpoint),
       title: cut(due.title, MAX_TITLE),
       body: cut(world.title, MAX_TITLE),
       place: room === null ? "program" : `rooms/${room}`,

@@ -9,13 +9,16 @@ import type { Outbound } from "../outbound/outbound.js";
 import { OutboundError } from "../outbound/refusals.js";
 import type { Notice } from "./notices.js";
 
-/** How many notifications are prepared at a time, and how many may wait. */
+/** How many notifications are prepared at a time; how many of them, and how many messages, may wait. */
 const AT_ONCE = 4;
 const MAX_WAITING = 5000;
 
 /** How many messages are sent at a time: to all push services, and to one. */
 const MAX_SENT = 100;
 const MAX_SENT_TO_ONE = 4;
+
+/** How many messages may wait for one push service. */
+const MAX_WAITING_FOR_ONE = 1000;
 
 /** How long nothing goes to a push service that did not answer in time, in milliseconds. */
 const PAUSE = 60_000;
@@ -37,13 +40,15 @@ export interface SenderParts {
   readonly publicUrl: string | undefined;
 }
 
-/** Sends messages to push services, each once: the first process that claims one sends it. */
+/** Sends messages to push services. */
 export class PushSender {
   readonly #parts: SenderParts;
   readonly #work = pLimit(AT_ONCE);
   readonly #sending = pLimit(MAX_SENT);
   /** By host, so that one that is slow holds up no other. */
   readonly #hosts = new Map<string, LimitFunction>();
+  /** How many messages wait for their hosts. */
+  #waiting = 0;
   /** Hosts that did not answer. */
   readonly #paused = new LRUCache<string, true>({
     max: MAX_PAUSED,
@@ -71,26 +76,28 @@ export class PushSender {
   }
 
   /** Sends some notices to all browsers of their users. */
-  async send(notices: readonly Notice[]): Promise<void> {
+  send(notices: readonly Notice[]): void {
     for (const notice of notices) {
-      const { world, user } = notice;
-      for (const { endpoint } of await this.#parts.store.push.of(world.id, [
-        user,
-      ])) {
-        this.#queue(new URL(endpoint).host, () =>
-          this.#deliver(notice, endpoint),
-        );
-      }
+      for (const endpoint of notice.endpoints) this.#queue(notice, endpoint);
     }
   }
 
-  /** Sends something when its push service and all others leave room for it. */
-  #queue(host: string, work: () => Promise<void>): void {
+  /** Sends a notice when its push service and all others leave room for it. */
+  #queue(notice: Notice, endpoint: string): void {
+    const { host } = new URL(endpoint);
     const limit = this.#hosts.get(host) ?? pLimit(MAX_SENT_TO_ONE);
-    if (limit.pendingCount >= MAX_WAITING) return;
+    if (
+      limit.pendingCount >= MAX_WAITING_FOR_ONE ||
+      this.#waiting >= MAX_WAITING
+    )
+      return;
     this.#hosts.set(host, limit);
+    this.#waiting += 1;
     const sending = limit(async () => {
-      await this.#sending(() => this.#try(work));
+      this.#waiting -= 1;
+      await this.#sending(() =>
+        this.#try(() => this.#deliver(notice, endpoint)),
+      );
       if (limit.pendingCount === 0 && limit.activeCount <= 1) {
         this.#hosts.delete(host);
       }

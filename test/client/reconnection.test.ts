@@ -1,5 +1,6 @@
 import t, { type Test } from "tap";
 import type { LiveError, LiveOptions } from "../../client/index.js";
+import { Retries } from "../../client/live/retries.js";
 import { until } from "../helper.js";
 import {
   agree,
@@ -361,8 +362,9 @@ void t.test("a stable connection makes up for failures", async (t) => {
   server.isFull = false;
   await live.connected();
   const since = performance.now();
-  // Longer than the delay of an eighth failure.
-  await until(() => performance.now() - since > 600);
+  // Ten times as long as the next delay may be.
+  const stable = 10 * 2 * 2 ** server.attempts;
+  await until(() => performance.now() - since > stable);
   server.peers[0]!.drop();
   t.match(await next(live, "client.disconnected"), { retryIn: 2 });
 });
@@ -382,4 +384,36 @@ void t.test("what the token says when there is none", async (t) => {
       error: { code: "client.unreachable", message },
     });
   }
+});
+
+void t.test("how long a connection lasts to count as stable", (t) => {
+  t.intercept(Math, "random", { value: () => 1 });
+  const error = new Error("The connection ended.") as LiveError;
+  const rows: [lasted: (number | undefined)[], delays: number[]][] = [
+    [
+      [undefined, undefined, undefined],
+      [1000, 2000, 4000],
+    ],
+    // Not all clients of a server that ends every few seconds come within the shortest delay.
+    [
+      [5000, 5000, 5000],
+      [1000, 2000, 4000],
+    ],
+    [
+      [undefined, 19_999, 40_000],
+      [1000, 2000, 1000],
+    ],
+    [
+      [undefined, undefined, undefined, undefined, 30_000],
+      [1000, 2000, 4000, 8000, 1000],
+    ],
+  ];
+  for (const [lasted, delays] of rows) {
+    const retries = new Retries(1000, 30_000, false);
+    const waits = lasted.map((time) =>
+      retries.next({ error, code: 1006, ...(time && { lasted: time }) }),
+    );
+    t.same(waits, delays, lasted.join());
+  }
+  t.end();
 });

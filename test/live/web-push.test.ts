@@ -104,7 +104,7 @@ void t.test("a message reaches a browser whose page is closed", async (t) => {
     t.match(phone.read(body), { title: "Bob" });
   }
 
-  // A favorite that begins soon is due for those who may see it.
+  // A favorite that begins soon is due for each user who may see it.
   const at = (ms: number) => new Date(Date.now() + ms).toISOString();
   const times = { starts_at: at(60_000), ends_at: at(3_600_000) };
   const made = await live.app.store.program.createSession("demo", {
@@ -121,4 +121,18 @@ void t.test("a message reaches a browser whose page is closed", async (t) => {
   t.notOk(await push.claim("demo", "x", Date.now()), "and no other one");
   await live.rest("POST", "demo/delete_user", { user_id: ada.id });
   t.same(await push.of("demo", [ada.id]), [], "they are erased with the user");
+
+  // Each subscription looks up a name and may erase another one.
+  const codes = new Set<string>();
+  for (let i = 0; i < 40; i++) {
+    codes.add(
+      await bob.code("user.web_push.subscribe", {
+        subscription: {
+          ...{ endpoint: `${service.base}/${i}`, expirationTime: null },
+          keys: phone.keys,
+        },
+      }),
+    );
+  }
+  t.ok(codes.has("protocol.rate_limited"), "not as often as a user likes");
 });
