@@ -61,6 +61,52 @@ export const entryOrder = [
   },
 ] as const satisfies readonly Place[];
 
+/** A file that subscribes to entries, and why it comes where it comes. */
+interface Subscriber {
+  readonly file: string;
+  readonly why: string;
+}
+
+/**
+ * All that subscribes to the entries of a process, in the order of the start. Each entry passes
+ * them in this order.
+ */
+export const subscribers = [
+  {
+    file: "db/postgres/engine/cache.ts",
+    why: "comes first: a read that a later one causes must not find a row from before the entry",
+  },
+  { file: "plugins/metrics.ts", why: "only counts, so it may come anywhere" },
+  {
+    file: "plugins/push/index.ts",
+    why: "decides by the entry alone and sends in the background, so it may come anywhere",
+  },
+  {
+    file: "live/people/replica/replica.ts",
+    why: "takes messages between processes and no entries, so it may come anywhere",
+  },
+  {
+    file: "live/order.ts",
+    why: "hands entries to the parts above",
+  },
+] as const satisfies readonly Subscriber[];
+
+/**
+ * All that subscribes to the entries of one world, while it needs them. It gets each entry after
+ * {@link subscribers}; between themselves their order does not matter, as each one queues the
+ * entry for receivers of its own and reads nothing that another one holds.
+ */
+export const worldSubscribers = [
+  {
+    file: "plugins/feed/index.ts",
+    why: "queues entries for the streams of HTTP, which share nothing with websockets",
+  },
+  {
+    file: "plugins/webhooks/index.ts",
+    why: "queues entries for webhooks; one that misses them reads the log",
+  },
+] as const satisfies readonly Subscriber[];
+
 /** The name of a part that handles entries. */
 export type EntryPart = (typeof entryOrder)[number]["part"];
 

@@ -1,7 +1,7 @@
 import { attendanceIn } from "../../schemas/plain/attendance.js";
 import type { Visit } from "../contract/attendance.js";
 import type { Store } from "../contract/store.js";
-import { displayNames, timeOf } from "./lists.js";
+import { displayNames, pagesAfter, timeOf } from "./lists.js";
 import { type NamedRoom, type Times, results } from "./results.js";
 
 /** How many visits or numbers are read at once. */
@@ -48,16 +48,13 @@ async function modeOf(store: Store, world: string) {
 
 async function* visitsIn(store: Store, world: string, room: NamedRoom) {
   if ((await modeOf(store, world)) !== "people") return;
-  let after: Visit | undefined;
-  for (;;) {
-    const page: Visit[] = await store.attendance.visits(
-      ...([world, room.id, after, PAGE] as const),
-    );
+  const pages = pagesAfter(PAGE, (last?: Visit) =>
+    store.attendance.visits(world, room.id, last, PAGE),
+  );
+  for await (const page of pages) {
     const users = page.map(({ user }) => user);
     const names = await displayNames(store, world, users);
     for (const visit of page) yield toRow(visit, room, names);
-    if (page.length < PAGE) return;
-    after = page.at(-1);
   }
 }
 
@@ -80,41 +77,49 @@ export interface ActivityAt {
   messages: number;
 }
 
+interface Spans {
+  from: number;
+  span: number;
+}
+
 /** How many messages were sent in a room, by the beginnings of spans of time. */
 async function messagesIn(
   store: Store,
   world: string,
   room: string,
-  { from, span }: { from: number; span: number },
+  { from, span }: Spans,
 ): Promise<Map<number, number>> {
   const counts = new Map<number, number>();
-  for (let after = 0; ;) {
-    const page = await store.chat.sent(world, room, after, SENT);
+  const pages = pagesAfter(SENT, (last?: { id: number }) =>
+    store.chat.sent(world, room, last?.id ?? 0, SENT),
+  );
+  for await (const page of pages) {
     for (const { timestamp } of page) {
       if (timestamp < from) continue;
       const at = timestamp - (timestamp % span);
       counts.set(at, (counts.get(at) ?? 0) + 1);
     }
-    if (page.length < SENT) return counts;
-    after = page.at(-1)!.id;
   }
+  return counts;
 }
 
+/** How many people were in a room, by the beginnings of spans of time. */
 async function peopleIn(
   store: Store,
   world: string,
   room: string,
-  { from, span }: { from: number; span: number },
+  { from, span }: Spans,
 ): Promise<Map<number, number>> {
   const counts = new Map<number, number>();
-  for (;;) {
-    const page = await store.attendance.counts(world, room, {
-      ...{ from, span, limit: PAGE },
-    });
+  const pages = pagesAfter(PAGE, (last?: { at: number }) =>
+    store.attendance.counts(world, room, {
+      ...{ from: last ? last.at + span : from, span, limit: PAGE },
+    }),
+  );
+  for await (const page of pages) {
     for (const { at, people } of page) counts.set(at, people);
-    if (page.length < PAGE) return counts;
-    from = page.at(-1)!.at + span;
   }
+  return counts;
 }
 
 async function* activityIn(

@@ -21,6 +21,22 @@ export async function* pages<T extends { id: string }>(
 }
 
 /**
+ * The pages of a list of which each page follows the last item of the one before.
+ * @param size how many items a full page has.
+ * @param read gives the page after an item; the first one without.
+ */
+export async function* pagesAfter<T>(
+  size: number,
+  read: (last?: T) => Promise<T[]>,
+): AsyncGenerator<T[]> {
+  let page: T[] | undefined;
+  do {
+    page = await read(page?.at(-1));
+    yield page;
+  } while (page.length >= size);
+}
+
+/**
  * The display names of some users, by id. Users who have none, or are erased, are left out.
  * @param users may name a user several times; null names no user.
  */

@@ -4,7 +4,8 @@ import { uuid } from "../../schemas/plain/texts.js";
 import type { WorldKey } from "../../schemas/worlds.js";
 
 // Reports are what Venueless calls results. A report is made when its address is opened, so the
-// id of a report says what it is.
+// id of a report says what it is. The names are the protocol's: Venueless makes three tables of
+// views, and here one table of the attendance has the columns of all of them.
 
 const kindOf = {
   attendee_list: "people",

@@ -218,6 +218,14 @@ export function castIn(
 
 const refused = (reason: string) => new StoreError("denied", reason, "poll");
 
+/** The error about a poll that cannot become a choice of one. */
+export const severalChosen = () =>
+  new StoreError(
+    "denied",
+    "Some people have chosen several options.",
+    "poll_type",
+  );
+
 /** The highest order that an option can have. */
 const HIGHEST = 2 ** 31 - 1;
 

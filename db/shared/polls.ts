@@ -16,6 +16,7 @@ import {
   planOptions,
   POLL_FIELDS,
   type PollRow,
+  severalChosen,
   toPoll,
 } from "../rules/poll-rows.js";
 import { domain, type DomainLog, type EngineWrites } from "./domain.js";
@@ -35,6 +36,10 @@ const UNPIN = `UPDATE polls SET is_pinned = 0
   WHERE world_id = $1 AND room_id = $2 AND is_pinned = 1 AND id IS DISTINCT FROM $3 RETURNING id`;
 
 const REMOVE = "DELETE FROM polls WHERE world_id = $1 AND number = $2";
+
+const HAS_LONG_BALLOT = `SELECT 1 FROM poll_ballots AS b CROSS JOIN poll_votes AS v
+  WHERE b.world_id = $1 AND b.poll = $2 AND v.world_id = $1 AND v.ballot = b.number
+  GROUP BY b.number HAVING count(*) > 1 LIMIT 1`;
 
 const HAS_CHAT = `SELECT 1 FROM room_modules
   WHERE world_id = $1 AND room_id = $2 AND type = 'chat.native'`;
@@ -99,6 +104,12 @@ export function pollWrites(sql: Sql, log: DomainLog, own: EngineWrites) {
         ? await options.replace(world, row.number, present, plan)
         : present;
       const changed = changedPoll(row, changes, left);
+      if (changed.poll_type === "choice" && row.poll_type !== "choice") {
+        // Ballots with several choices would break the rule of the poll, and dropping some of
+        // them would change votes that people have cast.
+        const isBroken = await sql.one(HAS_LONG_BALLOT, [world, row.number]);
+        if (isBroken) throw severalChosen();
+      }
       await update(world, changed);
       const [before, after] = [toPoll(row, present), toPoll(changed, left)];
       log.append(world, updatedPoll(before, after));

@@ -40,6 +40,7 @@ export function liveErrorOf(
     case "large":
       return tooLarge();
     case "denied":
+      if (field === "poll_type") return invalidPayload({ [field]: [message] });
       if (field === "poll") return new LiveError("poll.vote", message);
       // A user who was silenced since the command began gets the answer of its checks.
       return isOfVotes(action) ? roomDenied() : chatDenied();

@@ -1,9 +1,21 @@
 import { execFileSync } from "node:child_process";
 import { readFileSync } from "node:fs";
+import { mkdtemp, rm } from "node:fs/promises";
+import { tmpdir } from "node:os";
 import { join, posix } from "node:path";
 import t from "tap";
 import type { AnyEvent, Listener } from "../../db/contract/events.js";
-import { type EntryTable, entryOrder, handEntries } from "../../live/order.js";
+import { createApp } from "../../app.js";
+import { LocalBus } from "../../db/bus/local.js";
+import { LogEvents } from "../../db/log/log-events.js";
+import { openEngines } from "../../db/open.js";
+import {
+  type EntryTable,
+  entryOrder,
+  handEntries,
+  subscribers,
+  worldSubscribers,
+} from "../../live/order.js";
 
 // What holds the live layer together besides its behavior: its order and its imports.
 
@@ -158,4 +170,54 @@ void t.test("entries pass the parts in this order", async (t) => {
   t.same(passed.splice(0), ["own chat.reacted"], "by its type only");
   end();
   t.same(listeners, []);
+});
+
+void t.test("entries pass the rest of a process in this order", async (t) => {
+  const inProcess = subscribers.map(({ file }) => file);
+  const ofWorlds = worldSubscribers.map(({ file }) => file);
+  for (const { file, why } of [...subscribers, ...worldSubscribers]) {
+    t.match(why, /\w/, file);
+  }
+  const found = files.filter(
+    (file) =>
+      /^(db|live|plugins|routes)\//.test(file) &&
+      /\b(events|bus)\.subscribe\(/.test(
+        readFileSync(join(root, file), "utf8"),
+      ),
+  );
+  const ofBus = ["db/log/log-events.ts"];
+  t.same(found.sort(), [...inProcess, ...ofWorlds, ...ofBus].sort());
+
+  const dataDir = await mkdtemp(join(tmpdir(), "foyer-order-"));
+  t.teardown(() => rm(dataDir, { recursive: true }));
+  const engines = await openEngines({ dataDir });
+  const { events } = engines;
+  const subscribe = events.subscribe.bind(events);
+  const seen: string[] = [];
+  events.subscribe = (...asked) => {
+    t.equal(asked[1], undefined, "at the start, none is of one world only");
+    const stack = new Error().stack!.replaceAll(".js:", ".ts:");
+    seen.push(inProcess.find((file) => stack.includes(`/${file}:`)) ?? stack);
+    return subscribe(...asked);
+  };
+  const token = "x".repeat(20);
+  const metrics = { host: "", port: undefined, token };
+  const app = createApp({ engines, config: { metrics } });
+  t.teardown(() => app.close());
+  await app.ready();
+  t.same([...new Set(seen)], inProcess.slice(1), "without PostgreSQL");
+});
+
+void t.test("listeners of one world come after all others", async (t) => {
+  const events = new LogEvents({
+    bus: new LocalBus((error) => t.fail(String(error))),
+    log: {} as never,
+    onFault: (error) => t.fail(String(error)),
+  });
+  t.teardown(() => events.close());
+  const passed: string[] = [];
+  events.subscribe(() => passed.push("one world"), "demo");
+  events.subscribe(() => passed.push("all"));
+  events.publish({ type: "x", world: "demo" } as never);
+  t.same(passed, ["all", "one world"]);
 });

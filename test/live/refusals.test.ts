@@ -55,6 +55,7 @@ void t.test("what the store refuses", async (t) => {
     ["question.pin", "absent", "room", "room.unknown"],
     ["poll.vote", "absent", "poll", "poll.unknown"],
     ["poll.update", "absent", "option", "protocol.invalid_payload"],
+    ["poll.update", "denied", "poll_type", "protocol.invalid_payload"],
     ["poll.create", "quota", "options", "protocol.invalid_payload"],
     ["chat.send", "absent", "event", "chat.unknown_event"],
     ["chat.react", "quota", "reactions", "chat.reaction_limit"],
@@ -72,9 +73,10 @@ void t.test("what the store refuses", async (t) => {
     };
     const [, , refusal] = await ann.call(action, payloads[action]);
     part[method] = original;
+    const named = field === "poll_type" ? field : "options";
     const wanted =
       code === "protocol.invalid_payload"
-        ? { code, details: { options: ["Refused."] } }
+        ? { code, details: { [named]: ["Refused."] } }
         : { code };
     t.match(refusal, wanted, `${action} ${problem} ${field}`);
   }

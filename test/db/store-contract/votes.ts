@@ -1,4 +1,9 @@
-import type { Poll, PollState, PollType } from "../../../db/contract/polls.js";
+import type {
+  Poll,
+  PollChanges,
+  PollState,
+  PollType,
+} from "../../../db/contract/polls.js";
 import type { Store } from "../../../db/contract/store.js";
 import { ABSENT, type Contract, fails } from "./setup.js";
 import { crowd, onlyActive, persistent, voting } from "./vote-setup.js";
@@ -91,6 +96,30 @@ export async function voteContract(contract: Contract): Promise<void> {
       vote: (user) => vote(user, one.c),
     });
     t.equal(counts(await polls.get("demo", room, one.id)), "0 1 1");
+  });
+
+  await contract("when a poll becomes a choice of one", async (t, store) => {
+    const { polls } = store;
+    const { room, ada, bob } = await voting(store);
+    const { id, a, b } = await created(store, room);
+    const change = (changes: PollChanges = {}) => {
+      const all = { poll_type: "choice" as const, ...changes };
+      return polls.update("demo", room, id, all, ada);
+    };
+    await polls.vote("demo", room, id, bob, [b]);
+    await polls.vote("demo", room, id, ada, [a, b]);
+    const before = await polls.get("demo", room, id);
+    // Nothing of a change that is refused happens.
+    const options = [{ id: a }, { id: b, content: "B" }];
+    const changes = { options, content: "y", is_pinned: true };
+    await fails(t, change(changes), "denied", "poll_type");
+    t.strictSame(await polls.get("demo", room, id), before);
+    const [ballot] = await polls.ballots("demo", room, ada);
+    t.strictSame(ballot?.options, [a, b]);
+    // An option that goes takes the second choices with it.
+    const { after } = await change({ options: [{ id: b }] });
+    t.match([after.poll_type, counts(after)], ["choice", "2"]);
+    t.match(await change(), { after: { poll_type: "choice" } });
   });
 
   await contract("voters are read by changes", async (t, store) => {
