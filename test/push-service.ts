@@ -63,6 +63,8 @@ export function browserKeys() {
 export async function pushService(t: Lifetime) {
   const got: { path: string; authorization: string; body: Buffer }[] = [];
   const statuses = new Map<string, number>();
+  const waiting: (() => void)[] = [];
+  let isHolding = false;
   const server = createServer((request, response) => {
     const chunks: Buffer[] = [];
     request.on("data", (chunk: Buffer) => chunks.push(chunk));
@@ -70,11 +72,19 @@ export async function pushService(t: Lifetime) {
       const { url: path = "", headers } = request;
       const { authorization = "" } = headers;
       got.push({ path, authorization, body: Buffer.concat(chunks) });
-      response.writeHead(statuses.get(path) ?? 201).end();
+      const answer = () =>
+        void response.writeHead(statuses.get(path) ?? 201).end();
+      if (isHolding) waiting.push(answer);
+      else answer();
     });
   });
   await new Promise<void>((done) => server.listen(0, "127.0.0.1", done));
   t.teardown(() => server.close());
   const { port } = server.address() as AddressInfo;
-  return { got, statuses, base: `http://127.0.0.1:${port}` };
+  /** Answers nothing for now, or everything. */
+  const hold = (on: boolean) => {
+    isHolding = on;
+    for (const answer of waiting.splice(0)) answer();
+  };
+  return { got, statuses, hold, base: `http://127.0.0.1:${port}` };
 }

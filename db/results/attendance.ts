@@ -74,7 +74,32 @@ export interface ActivityAt {
   at: string;
   /** Null in a world that keeps no numbers. */
   people: number | null;
-  messages: number;
+  /** Null for a caller who may not read the chat. */
+  messages: number | null;
+}
+
+/** How far the clocks of processes may differ, in milliseconds. */
+const SKEW = 5 * MINUTE;
+
+/**
+ * The id of a message of a room before all that were sent since a time; 0 if there is none. Ids grow
+ * with time, so this takes few reads, however many messages there are.
+ */
+async function lastBefore(
+  store: Store,
+  world: string,
+  room: string,
+  time: number,
+): Promise<number> {
+  let low = 0;
+  let high = time <= 0 ? 0 : await store.chat.lastId(world);
+  while (high - low > SENT) {
+    const middle = Math.floor((low + high) / 2);
+    const [next] = await store.chat.sent(world, room, middle, 1);
+    if (next && next.timestamp < time - SKEW) low = next.id;
+    else high = middle;
+  }
+  return low;
 }
 
 interface Spans {
@@ -90,8 +115,9 @@ async function messagesIn(
   { from, span }: Spans,
 ): Promise<Map<number, number>> {
   const counts = new Map<number, number>();
+  const before = await lastBefore(store, world, room, from);
   const pages = pagesAfter(SENT, (last?: { id: number }) =>
-    store.chat.sent(world, room, last?.id ?? 0, SENT),
+    store.chat.sent(world, room, last?.id ?? before, SENT),
   );
   for await (const page of pages) {
     for (const { timestamp } of page) {
@@ -126,20 +152,25 @@ async function* activityIn(
   store: Store,
   world: string,
   { id: room_id, name: room }: NamedRoom,
-  { after = 0, every = 1 }: Times = {},
+  { after = 0, every = 1, readsChat = false }: Times = {},
 ): AsyncGenerator<ActivityAt> {
   const spans = { from: after, span: every * MINUTE };
   const isKept = (await modeOf(store, world)) !== "off";
   const people = isKept
     ? await peopleIn(store, world, room_id, spans)
     : undefined;
-  const messages = await messagesIn(store, world, room_id, spans);
-  const times = new Set([...(people?.keys() ?? []), ...messages.keys()]);
+  const messages = readsChat
+    ? await messagesIn(store, world, room_id, spans)
+    : undefined;
+  const times = new Set([
+    ...(people?.keys() ?? []),
+    ...(messages?.keys() ?? []),
+  ]);
   for (const time of [...times].sort((a, b) => a - b)) {
     yield {
       ...{ room_id, room, at: timeOf(time) },
       people: people ? (people.get(time) ?? 0) : null,
-      messages: messages.get(time) ?? 0,
+      messages: messages ? (messages.get(time) ?? 0) : null,
     };
   }
 }

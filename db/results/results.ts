@@ -14,6 +14,8 @@ export interface Times {
   after?: number | undefined;
   /** One record for so many minutes, with their largest number. */
   every?: number | undefined;
+  /** Whether the caller may read the chat of the room. */
+  readsChat?: boolean;
 }
 
 /** One kind of what is left of an event. */

@@ -32,6 +32,11 @@ export const kioskCreated = (user: string): Act => ({
   ...{ type: "kiosk.created", subject: { user_id: user } },
 });
 
+/** A token of a screen was shown. */
+export const kioskToken = (user: string): Act => ({
+  ...{ type: "token.created", subject: { user_id: user } },
+});
+
 /** What is left of an event was sent. @param kind such as `chat`. */
 export const resultsExported = (
   kind: string,

@@ -92,14 +92,7 @@ export function planImport(
     else updated.push(after);
   }
   const deleted = removeMissing
-    ? matched
-        .rest()
-        .flatMap(({ id, import_id }) =>
-          import_id === null ? [] : [{ id, import_id }],
-        )
-        // In an order that does not depend on random ids.
-        .sort((a, b) => (a.import_id < b.import_id ? -1 : 1))
-        .map(({ id }) => id)
+    ? missingOf(matched.rest(), present.rooms, problems)
     : [];
   return {
     rooms: rooms.created,
@@ -119,6 +112,36 @@ export function planImport(
     },
   };
 }
+
+/**
+ * The ids of the imported sessions that the document no longer has. The caller may not know those in
+ * rooms that they don't see, so these are kept.
+ */
+function missingOf(
+  rest: readonly Session[],
+  rooms: PresentProgram["rooms"],
+  problems: Problems,
+): string[] {
+  const hidden = new Set(
+    rooms.flatMap(({ id, isVisible }) => (isVisible ? [] : [id])),
+  );
+  const missing = rest.flatMap(({ id, import_id, room_id }) =>
+    import_id === null ? [] : [{ id, import_id, room_id }],
+  );
+  const deleted = missing.filter(
+    ({ room_id }) => room_id === null || !hidden.has(room_id),
+  );
+  if (deleted.length < missing.length) {
+    problems.add({ position: {} }, { message: KEPT });
+  }
+  // In an order that does not depend on random ids.
+  return deleted
+    .sort((a, b) => (a.import_id < b.import_id ? -1 : 1))
+    .map(({ id }) => id);
+}
+
+const KEPT =
+  "Imported sessions in rooms that you may not see were kept, though the file no longer has them.";
 
 function planSpeakers(
   document: ProgramDocument,

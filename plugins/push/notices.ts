@@ -13,7 +13,8 @@ export interface Notice {
   /** Of the notification, for all its receivers together: browsers replace one of the same name. */
   readonly name: string;
   readonly title: string;
-  readonly body: string;
+  /** Reads the text when it is sent; undefined if it was deleted meanwhile. */
+  readonly body: () => Promise<string | undefined>;
   /** The place in the event page, such as `rooms/<id>`; empty for the event. */
   readonly place: string;
 }
@@ -76,7 +77,7 @@ export async function messageNotices(
   worldId: string,
   { event, notified }: Delivery,
 ): Promise<Notice[]> {
-  const { channel, content, sender, id } = event;
+  const { channel, sender, id } = event;
   // Few have subscriptions, and a message must cost the others nothing more.
   const subscriptions = await store.push.of(worldId, notified);
   if (subscriptions.length === 0) return [];
@@ -90,12 +91,8 @@ export async function messageNotices(
     sender === null ? undefined : await store.users.get(worldId, sender);
   if (!world || !from || isGone(from)) return [];
   const sentBy = from.profile?.display_name;
-  const { body } = JSON.parse(content) as {
-    body?: unknown;
-  };
   const direct = (await store.chat.channel(worldId, channel))?.direct;
-  const text =
-    typeof body === "string" ? await withNames(store, worldId, body) : "…";
+  const body = () => textOf(store, worldId, event);
   const notices: Notice[] = [];
   for (const user of await store.users.getMany(worldId, [
     ...endpoints.keys(),
@@ -110,13 +107,27 @@ export async function messageNotices(
       ...{ world, user: user.id, name },
       endpoints: endpoints.get(user.id)!,
       title: cut(typeof sentBy === "string" ? sentBy : world.title, MAX_TITLE),
-      body: cut(text, MAX_BODY),
+      body,
       place: `${direct ? "messages" : "rooms"}/${channel}`,
     });
   }
   // Only now, so that another process may send them if a read fails here.
   const isOwn = notices.length > 0 && (await claims(store, worldId, name));
   return isOwn ? notices : [];
+}
+
+/** The present text of a message; undefined if it was deleted. */
+async function textOf(
+  store: Store,
+  worldId: string,
+  { channel, id }: Delivery["event"],
+): Promise<string | undefined> {
+  const event = await store.chat.event(worldId, channel, id);
+  if (!event) return undefined;
+  const { type, body } = JSON.parse(event.content) as Record<string, unknown>;
+  if (type === "deleted") return undefined;
+  if (typeof body !== "string") return "…";
+  return cut(await withNames(store, worldId, body), MAX_BODY);
 }
 
 /** What erased and banned people wrote is shown no more. */
@@ -154,7 +165,7 @@ export async function favoritesSoon(
       ...{ world, user: user.id, name },
       endpoints: browsers.map(({ endpoint }) => endpoint),
       title: cut(due.title, MAX_TITLE),
-      body: cut(world.title, MAX_TITLE),
+      body: async () => cut(world.title, MAX_TITLE),
       place: room === null ? "program" : `rooms/${room}`,
     });
   }

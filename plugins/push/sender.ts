@@ -24,12 +24,21 @@ const MAX_WAITING_FOR_ONE = 1000;
 const PAUSE = 60_000;
 const MAX_PAUSED = 1000;
 
+/**
+ * For how long a signature for a push service counts, in milliseconds: a day is the most (RFC 8292,
+ * section 2). It is used for half of that time.
+ */
+const SIGNED = 12 * 3_600_000;
+const MAX_SIGNATURES = 1000;
+
 /** How long a push service may take, in milliseconds, and how much of its answer is read. */
 const PATIENCE = 10_000;
 const MAX_ANSWER = 16 * 1024;
 
 /** How long a push service keeps a message for a browser that is away, in seconds. */
 const TTL = 3600;
+
+type WebPush = Pick<typeof import("web-push"), "getVapidHeaders">;
 
 /** The parts that a sender works with. */
 export interface SenderParts {
@@ -53,6 +62,10 @@ export class PushSender {
   readonly #paused = new LRUCache<string, true>({
     max: MAX_PAUSED,
     ttl: PAUSE,
+  });
+  readonly #signed = new LRUCache<string, string>({
+    max: MAX_SIGNATURES,
+    ttl: SIGNED / 2,
   });
   #isClosed = false;
 
@@ -116,27 +129,30 @@ export class PushSender {
     { world, user, name, title, body, place }: Notice,
     endpoint: string,
   ): Promise<void> {
-    const { outbound, store, key } = this.#parts;
+    const { outbound, store } = this.#parts;
     const { host } = new URL(endpoint);
     if (this.#paused.has(host)) return;
     // It may have waited: the browser may have another user by now.
     const subscription = (await store.push.of(world.id, [user])).find(
       (other) => other.endpoint === endpoint,
     );
-    if (!subscription) return;
-    const { p256dh, auth } = subscription;
+    const text = subscription && (await body());
+    if (text === undefined) return;
+    const { p256dh, auth } = subscription!;
     const url = `/w/${encodeURIComponent(world.id)}/#/${place}`;
-    const payload = JSON.stringify({ title, body, url, tag: name });
+    const payload = JSON.stringify({ title, body: text, url, tag: name });
     const { default: webPush } = await import("web-push");
     const request = webPush.generateRequestDetails(
       { endpoint, keys: { p256dh, auth } },
       payload,
-      {
-        vapidDetails: { subject: this.#subjectOf(world), ...key },
-        ...{ TTL, urgency: "high" },
-      },
+      { TTL, urgency: "high" },
     );
-    const headers = Object.entries(request.headers as Record<string, unknown>)
+    const authorization = this.#authorization(
+      webPush,
+      new URL(endpoint).origin,
+      this.#subjectOf(world),
+    );
+    const headers = Object.entries({ ...request.headers, authorization })
       // The client of HTTP counts them itself.
       .filter(([header]) => header.toLowerCase() !== "content-length")
       .map(([header, value]) => [header, String(value)] as const);
@@ -157,6 +173,24 @@ export class PushSender {
         "a push service did not take a message",
       );
     }
+  }
+
+  /**
+   * The header by which a push service knows this server. It counts for hours, so it is not signed for
+   * each message.
+   * @param audience the origin of the push service.
+   */
+  #authorization(webPush: WebPush, audience: string, subject: string): string {
+    const name = `${audience} ${subject}`;
+    const known = this.#signed.get(name);
+    if (known !== undefined) return known;
+    const { publicKey, privateKey } = this.#parts.key;
+    const { Authorization } = webPush.getVapidHeaders(
+      ...([audience, subject, publicKey, privateKey, "aes128gcm"] as const),
+      Math.floor((Date.now() + SIGNED) / 1000),
+    );
+    this.#signed.set(name, Authorization);
+    return Authorization;
   }
 
   /** Whom a push service may ask about the messages. */

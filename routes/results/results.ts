@@ -3,7 +3,7 @@ import type { FastifyPluginAsync, FastifyReply, FastifyRequest } from "fastify";
 import pLimit from "p-limit";
 import { kinds, type ResultsKind } from "../../db/results/index.js";
 import { pages } from "../../db/results/lists.js";
-import type { NamedRoom, Results, Times } from "../../db/results/results.js";
+import type { Results, Times } from "../../db/results/results.js";
 import { resultsExported } from "../../db/rules/acts.js";
 import { authorOf } from "../../plugins/auth/author.js";
 import { headerRefs } from "../../plugins/openapi/parts.js";
@@ -15,6 +15,7 @@ import {
   ResultsQuery,
   type ResultsFormat,
 } from "../../schemas/results/results.js";
+import type { Room } from "../../schemas/rooms.js";
 import { InvalidData } from "../../schemas/validate.js";
 import { endpoint } from "../endpoint.js";
 import { timeIn } from "./times.js";
@@ -138,24 +139,25 @@ async function recordsFor(
   const state = user?.moderation_state ?? "";
   const keys = [...SEE, ...inRooms];
   if (keys.some((key) => isWithheld(state, key))) throw forbidden();
+  const recordsOf = (room: Room) => {
+    const readsChat =
+      !isWithheld(state, "chat.read") &&
+      may(caller, ["chat.read"], { world, room });
+    return records(store, world_id, room, { ...times, readsChat });
+  };
   if (asked !== undefined) {
     const room = await store.rooms.get(world_id, asked);
     if (!room || !may(caller, keys, { world, room: room.value })) {
       throw forbidden();
     }
-    return records(store, world_id, room.value, times);
+    return recordsOf(room.value);
   }
   return (async function* () {
-    const rooms = pages<NamedRoom>(async (page) =>
-      (await store.rooms.all(world_id, page)).flatMap(({ value: room }) => [
-        room,
-      ]),
+    const rooms = pages(async (page) =>
+      (await store.rooms.all(world_id, page)).map(({ value }) => value),
     );
     for await (const room of rooms) {
-      const place = { world, room: room as never };
-      if (may(caller, keys, place)) {
-        yield* records(store, world_id, room, times);
-      }
+      if (may(caller, keys, { world, room })) yield* recordsOf(room);
     }
   })();
 }

@@ -265,6 +265,10 @@ void t.test("screens", async (t) => {
   t.same(user.profile, profile);
   const { token, id } = await admin.do("user.kiosk.fetch", { id: user.id });
   t.equal(id, user.id);
+  const audit = await rest("GET", "demo/audit/?type=token.created");
+  t.match(audit, {
+    ...{ count: 1, results: [{ subject: { user_id: id }, changes: [] }] },
+  });
   t.equal(
     await admin.code("user.kiosk.fetch", { id: admin.id }),
     "user.not_found",

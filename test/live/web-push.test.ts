@@ -44,6 +44,12 @@ void t.test("a message reaches a browser whose page is closed", async (t) => {
     await subscribe(`${service.base}/a`, { p256dh: "x", auth: "y" }),
     "protocol.invalid_payload",
   );
+  const noPoint = Buffer.alloc(65, 4).toString("base64url");
+  t.equal(
+    await subscribe(`${service.base}/a`, { ...phone.keys, p256dh: noPoint }),
+    "protocol.invalid_payload",
+    "no point of the curve",
+  );
   const { push } = live.app.store;
   for (let i = 0; i < 22; i++) {
     t.equal(await subscribe(`${service.base}/${i}`), "ok");
@@ -66,6 +72,8 @@ void t.test("a message reaches a browser whose page is closed", async (t) => {
   await say(channel, "Hello");
   await until(() => service.got.length === 20);
   const [first] = service.got;
+  const signatures = new Set(service.got.map((one) => one.authorization));
+  t.equal(signatures.size, 1, "signed once for a push service");
   t.match(first!.authorization, new RegExp(`^vapid t=[^,]+, k=${key}$`));
   t.notOk(first!.body.includes("Hello"), "it is encrypted");
   t.match(phone.read(first!.body), {
@@ -88,6 +96,21 @@ void t.test("a message reaches a browser whose page is closed", async (t) => {
       url: `/w/demo/#/rooms/${room}`,
     });
   }
+
+  // A message that is deleted while it waits for its push service is not sent.
+  service.got.length = 0;
+  service.hold(true);
+  const { event } = await say(channel, "Regretted");
+  await until(() => service.got.length > 0);
+  await eve.do("chat.send", {
+    ...{ channel, event_type: "channel.message", replaces: event.event_id },
+    content: { type: "deleted" },
+  });
+  service.hold(false);
+  await say(channel, "Kept");
+  const texts = () => service.got.map(({ body }) => phone.read(body).body);
+  await until(() => texts().filter((text) => text === "Kept").length === 18);
+  t.ok(texts().length < 2 * 18, `${texts().length} messages`);
 
   // A person whom the reader blocks does not get onto the screen of the reader's phone.
   service.got.length = 0;

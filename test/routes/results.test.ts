@@ -135,6 +135,15 @@ void t.test("results", async (t) => {
   }
   const after = await get("activity/?after=2027-03-01T09:01:00Z&every=5");
   t.same(after.body, { results: [] });
+  await store.rooms.update("demo", room, {
+    permission_config: { "chat.read": ["nobody"] },
+  });
+  t.match(
+    (await get(`activity/?room=${room}`)).body,
+    { results: [{ at: NINE, people: 4, messages: null }] },
+    "messages are not counted without chat.read",
+  );
+  await store.rooms.update("demo", room, { permission_config: {} });
   for (const [mode, counts] of [
     ["numbers", [{ people: 0 }, { people: 4 }]],
     ["off", [{ people: null, messages: 1 }]],

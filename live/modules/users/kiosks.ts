@@ -1,3 +1,5 @@
+import type { AuditStore } from "../../../db/contract/audit.js";
+import { kioskToken } from "../../../db/rules/acts.js";
 import { signKiosk } from "../../../db/worlds.js";
 import { kindOf, kioskId } from "../../../db/rules/user-kinds.js";
 import type { UserStore } from "../../../db/contract/store.js";
@@ -15,7 +17,7 @@ import { publicUser } from "../../rules/shapes.js";
 export interface KioskPorts {
   readonly clock: Clock;
   readonly random: Random;
-  readonly store: { readonly users: UserStore };
+  readonly store: { readonly users: UserStore; readonly audit: AuditStore };
 }
 
 /** Users that are screens. To end the token of a screen, erase its user. */
@@ -54,6 +56,12 @@ async function fetchKiosk(
       : undefined;
   if (!user || kindOf(user) !== "kiosk") throw unknownUser();
   const [, name] = user.client_id!.split(":");
+  // Before it is shown: a token without a trace must not exist.
+  await ports.store.audit.record(
+    connection.world,
+    kioskToken(user.id),
+    connection.author,
+  );
   return {
     ...publicUser(user, world.value, ports.clock.date(), true),
     client_state: user.client_state,

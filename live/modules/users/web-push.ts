@@ -1,4 +1,5 @@
 import type { PushStore } from "../../../db/contract/push.js";
+import { isPoint } from "../../../db/rules/browser-keys.js";
 import type { Clock } from "../../../db/log/clock.js";
 import type { Commands } from "../../../schemas/live/index.js";
 import type { Context } from "../../context.js";
@@ -46,14 +47,10 @@ async function subscribe(
   return {};
 }
 
-/** A point of the curve P-256 begins with this byte, if it is not compressed. */
-const POINT = 4;
-
 /** What is wrong with a key of a browser (RFC 8291). @param size in bytes. */
 function faultIn(name: "p256dh" | "auth", text: string, size: number) {
   const bytes = Buffer.from(text, "base64url");
-  const isKey =
-    bytes.length === size && (name === "auth" || bytes[0] === POINT);
+  const isKey = bytes.length === size && (name === "auth" || isPoint(bytes));
   return isKey
     ? {}
     : { [`subscription.keys.${name}`]: ["Is no key of a browser."] };
