@@ -1848,7 +1848,7 @@ export interface components {
         };
       };
     };
-    /** @description A question to the speakers in a room, without its author. */
+    /** @description A question to the speakers in a room. */
     Question: {
       /** Format: uuid */
       id: string;
@@ -1864,6 +1864,11 @@ export interface components {
       score: number;
       /** @description At most one of a room is. */
       is_pinned: boolean;
+      /**
+       * Format: uuid
+       * @description The user who asked, if the room had `show_authors: true` then. Else nothing says it.
+       */
+      sender?: string;
       /** @description Whether the caller votes for it. */
       voted: boolean;
     };

@@ -14,7 +14,12 @@ export const MODULES = [
   { type: "chat.native", config: {} },
   {
     type: "question",
-    config: { active: true, requires_moderation: true, anonymous: true },
+    config: {
+      active: true,
+      requires_moderation: true,
+      anonymous: true,
+      show_authors: true,
+    },
   },
   { type: "poll", config: { active: true } },
 ];

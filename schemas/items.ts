@@ -13,7 +13,7 @@ const item = {
 /** A question in the list of a room. */
 export const Question = Type.Object(ListedQuestion.properties, {
   $id: "Question",
-  description: "A question to the speakers in a room, without its author.",
+  description: "A question to the speakers in a room.",
 });
 
 /** A page of the questions of a room. */

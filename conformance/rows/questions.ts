@@ -4,7 +4,9 @@ export const questionRows: Rows = {
   "question.ask": {
     inRoom: "question.ask",
     payload: ({ room }) => ({ room, content: "Why?" }),
-    answer: { question: { content: "Why?", state: "mod_queue", score: 0 } },
+    answer: ({ ids: { me: sender } }) => ({
+      question: { content: "Why?", state: "mod_queue", score: 0, sender },
+    }),
     pushes: [["question.created_or_updated", "moderator"]],
     unaware: {
       second: {

@@ -89,18 +89,22 @@ const isAnnouncement = isRecord({
   state: isOneOf("draft", "active", "archived"),
 });
 
-const isQuestion = isRecord({
-  id: isId,
-  room: isId,
-  sender: isNullOr(isId),
-  moderator: isNullOr(isId),
-  content: isText,
-  state: isOneOf("mod_queue", "visible", "archived"),
-  answered: isFlag,
-  is_pinned: isFlag,
-  timestamp: isNumber,
-  score: isCount,
-});
+const isQuestion = isRecord(
+  {
+    id: isId,
+    room: isId,
+    sender: isNullOr(isId),
+    moderator: isNullOr(isId),
+    content: isText,
+    state: isOneOf("mod_queue", "visible", "archived"),
+    answered: isFlag,
+    is_pinned: isFlag,
+    timestamp: isNumber,
+    score: isCount,
+  },
+  // An entry of an earlier version has none.
+  { named: isFlag },
+);
 
 const isOption = isRecord({ id: isId, content: isText, order: isNumber });
 const isPoll = isRecord({

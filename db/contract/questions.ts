@@ -10,6 +10,8 @@ export type QuestionState = "mod_queue" | "visible" | "archived";
 export interface Question extends Item {
   /** The id of the user who asked; null once that user is erased. */
   sender: string | null;
+  /** Whether readers learn who asked: the room showed authors then, and the sender knew it. */
+  named: boolean;
   /** The id of the moderator who changed it last; null without a change, or once that user is erased. */
   moderator: string | null;
   state: QuestionState;
@@ -29,6 +31,8 @@ export interface QuestionDraft {
   sender: string;
   content: string;
   state: "mod_queue" | "visible";
+  /** False by default. */
+  named?: boolean;
 }
 
 export interface QuestionChanges {

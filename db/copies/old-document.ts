@@ -100,6 +100,7 @@ function questionParts(questions: readonly QuestionCopy[]): Parts {
     id: question.id,
     room_id: question.room,
     sender: question.sender ?? null,
+    named: 0,
     moderator: question.moderator ?? null,
     content: question.content,
     state: question.state,

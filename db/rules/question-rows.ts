@@ -7,16 +7,20 @@ import type {
 } from "../contract/questions.js";
 
 /** A question as it is stored. */
-export interface QuestionRow extends Omit<Question, "answered" | "is_pinned"> {
+export interface QuestionRow extends Omit<
+  Question,
+  "named" | "answered" | "is_pinned"
+> {
   /** Names the question in the other tables, and counts up. */
   number: number;
+  named: number;
   answered: number;
   is_pinned: number;
 }
 
 /** The columns of a {@link QuestionRow}, of `questions AS q`. */
 export const QUESTION_COLUMNS =
-  "q.number, q.id, q.room_id AS room, q.sender, q.moderator, q.content, q.state, q.answered, q.is_pinned, q.timestamp, q.score";
+  "q.number, q.id, q.room_id AS room, q.sender, q.named, q.moderator, q.content, q.state, q.answered, q.is_pinned, q.timestamp, q.score";
 
 /**
  * Whether a user sees a question.
@@ -33,6 +37,7 @@ export const toQuestion = (row: Omit<QuestionRow, "number">): Question => ({
   id: row.id,
   room: row.room,
   sender: row.sender,
+  named: row.named === 1,
   moderator: row.moderator,
   content: row.content,
   state: row.state,
@@ -45,11 +50,12 @@ export const toQuestion = (row: Omit<QuestionRow, "number">): Question => ({
 /** The row of a new question, with a new id. */
 export const newQuestionRow = (
   room: string,
-  { sender, content, state }: QuestionDraft,
+  { sender, content, state, named = false }: QuestionDraft,
 ): Omit<QuestionRow, "number"> => ({
   id: randomUUID(),
   room,
   sender,
+  named: Number(named),
   moderator: null,
   content,
   state,

@@ -29,8 +29,8 @@ import { questionFinder } from "./question-finding.js";
 import { questionReads } from "./question-reads.js";
 import type { Sql } from "./sql.js";
 
-const ASK = `INSERT INTO questions (world_id, id, room_id, sender, content, state, timestamp)
-  VALUES ($1, $2, $3, $4, $5, $6, $7)`;
+const ASK = `INSERT INTO questions (world_id, id, room_id, sender, named, content, state, timestamp)
+  VALUES ($1, $2, $3, $4, $5, $6, $7, $8)`;
 
 const UNPIN = `UPDATE questions SET is_pinned = 0, moderator = $3
   WHERE world_id = $1 AND room_id = $2 AND is_pinned = 1 AND id IS DISTINCT FROM $4 RETURNING id`;
@@ -78,8 +78,9 @@ export function questionWrites(sql: Sql, log: DomainLog, own: EngineWrites) {
       expectRoom(place);
       expectActive(place);
       const row = newQuestionRow(room, draft);
-      const { id, sender, content, state, timestamp } = row;
-      await sql.run(ASK, [world, id, room, sender, content, state, timestamp]);
+      const { id, sender, named, content, state, timestamp } = row;
+      const values = [sender, named, content, state, timestamp];
+      await sql.run(ASK, [world, id, room, ...values]);
       const question = toQuestion(row);
       log.append(world, createdQuestion(question));
       return question;

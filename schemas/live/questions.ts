@@ -18,9 +18,16 @@ const fields = {
     description: "How many users vote for it.",
   }),
   is_pinned: Type.Boolean({ description: "At most one of a room is." }),
+  sender: Type.Optional(
+    Text({
+      format: "uuid",
+      description:
+        "The user who asked, if the room had `show_authors: true` then. Else nothing says it.",
+    }),
+  ),
 };
 
-/** A question to the speakers in a room, without its author. */
+/** A question to the speakers in a room. */
 export const SentQuestion = Type.Object(fields, {
   additionalProperties: false,
 });

@@ -19,7 +19,12 @@ const announcement = {
 
 const question = {
   ...{ id: "q1", room: "r1", sender: "u1", moderator: null },
-  ...{ content: "Why?", state: "archived" as const, answered: false },
+  ...{
+    content: "Why?",
+    named: true,
+    state: "archived" as const,
+    answered: false,
+  },
   ...{ is_pinned: false, timestamp: 1, score: 2 },
 };
 

@@ -1,5 +1,5 @@
 import t from "tap";
-import type { Client } from "../live/client.js";
+import type { Client, Json } from "../live/client.js";
 import { byTrait, keys, QUESTION, questionStates, startVotes } from "./kit.js";
 
 // Section 9: asking, admitting, changing and deleting questions, and who hears of it.
@@ -75,6 +75,46 @@ void t.test("9 questions", async (t) => {
       );
     }
   });
+
+  await t.test(
+    "a question says who asked if the room did so then",
+    async (t) => {
+      const settings = { active: true, requires_moderation: false };
+      const room = await votes.room({ question: settings });
+      const config = (show_authors: unknown) =>
+        votes.alter(room, { question: { ...settings, show_authors } });
+      const reader = await votes.entered(room, "reader of authors");
+      const asker = await votes.entered(room, "asker of authors");
+      const ask = async (content: string) =>
+        (await asker.do("question.ask", { room, content })).question.sender;
+      t.equal(await ask("before"), undefined);
+      for (const value of ["true", 1, null]) {
+        await config(value);
+        t.equal(await ask(String(value)), undefined, "true alone shows them");
+      }
+      await config(true);
+      const me = (await ask("shown")) as string;
+      const isShown = ({ question }: Json) => question?.sender === me;
+      t.ok(await reader.sees("question.created_or_updated", isShown));
+      await config(false);
+      t.equal(await ask("after"), undefined);
+      const list = await reader.do("question.list", { room });
+      t.same(
+        list.map(({ content, sender }: Json) => [content, sender === me]),
+        ["before", "true", "1", "null", "shown", "after"].map((it) => [
+          it,
+          it === "shown",
+        ]),
+        "a change of the room changes no question",
+      );
+      await live.app.store.users.erase("demo", { user_id: me });
+      const after = await reader.do("question.list", { room });
+      t.ok(
+        after.every((it: Json) => !("sender" in it)),
+        "nor an erased user",
+      );
+    },
+  );
 
   await t.test("9 question.update through all states", async (t) => {
     const { room, people } = await crowd();

@@ -405,7 +405,9 @@ export const de: Messages = {
     ask: "Fragen",
     asking: "Wird gesendet …",
     yours: "Ihre Frage",
-    moderated: "Ihre Frage wird geprüft, bevor andere sie sehen.",
+    named: "Ihr Name steht bei der Frage.",
+    unnamed: "Ihr Name steht nicht bei der Frage.",
+    moderated: "Sie wird geprüft, bevor andere sie sehen.",
     waits: "Ihre Frage wird noch geprüft.",
     asked: "Ihre Frage steht in der Liste.",
     unsure:

@@ -389,7 +389,9 @@ export const en = {
     ask: "Ask",
     asking: "Sending…",
     yours: "Your question",
-    moderated: "A moderator looks at your question before others see it.",
+    named: "Your name is shown with your question.",
+    unnamed: "Your name isn’t shown with your question.",
+    moderated: "A moderator checks it before others see it.",
     waits: "Your question waits for a moderator.",
     asked: "Your question is in the list.",
     unsure:

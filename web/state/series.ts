@@ -19,23 +19,62 @@ const DAY = 24 * 60 * MINUTE;
 /** How many steps a chart has at most. */
 const STEPS = 150;
 
+/** What happened in a room, in a step that begins at `at`. */
+export interface Activity {
+  /** In milliseconds since 1970. */
+  readonly at: number;
+  readonly people: number | null;
+  readonly messages: number;
+}
+
 /**
- * The span of an event so far: from an hour before its start to an hour after its end. Without
- * dates, or before it starts, the last seven days.
+ * The span of an event so far: from an hour before its start to an hour after its end. An event
+ * without dates, or one that has not begun, has none.
  * @param event `config.event`, as any JSON.
  */
 export function spanOf(
   event: { readonly starts_at?: unknown; readonly ends_at?: unknown },
   now: number,
-): Span {
+): Span | undefined {
   const timeOf = (value: unknown) =>
     typeof value === "string" ? Date.parse(value) : Number.NaN;
   const start = timeOf(event.starts_at) - 60 * MINUTE;
   const end = timeOf(event.ends_at) + 60 * MINUTE;
   const to = end < now ? end : now;
-  const from = start < to ? start : to - 7 * DAY;
-  const step = Math.ceil((to - from) / STEPS / MINUTE) * MINUTE;
+  return start < to ? between(start, to) : undefined;
+}
+
+function between(from: number, to: number): Span {
+  const step = Math.max(1, Math.ceil((to - from) / STEPS / MINUTE)) * MINUTE;
   return { from: Math.floor(from / step) * step, to, step };
+}
+
+/** The days in which something happened, from the first to the last; today if nothing ever did. */
+export function livelyDays(days: readonly Activity[], now: number): Span {
+  const [first, last] = livelyOf(days) ?? [now - DAY, now - DAY];
+  return between(first, Math.min(now, last + DAY));
+}
+
+/** The part of a span in which something happened, with a step before and after; all if nothing did. */
+export function livelyPart(rows: readonly Activity[], span: Span): Span {
+  const [first, last] = livelyOf(rows) ?? [span.from, span.to];
+  const { step } = span;
+  const at = Math.floor((first - span.from) / step) * step + span.from;
+  return {
+    from: Math.max(span.from, at - step),
+    to: Math.min(span.to, last + 2 * step),
+    step,
+  };
+}
+
+/** The first and the last time at which something happened. */
+function livelyOf(rows: readonly Activity[]): [number, number] | undefined {
+  let found: [number, number] | undefined;
+  for (const { at, people, messages } of rows) {
+    if (messages === 0 && !people) continue;
+    found = [Math.min(found?.[0] ?? at, at), Math.max(found?.[1] ?? at, at)];
+  }
+  return found;
 }
 
 /** Sums up amounts by the steps of a span. Amounts outside of it are left out. */

@@ -28,6 +28,7 @@ export const VOTE_TABLES: readonly Table[] = [
     is_pinned: flag,
     timestamp: time,
     score: { ...number, derived: 0 },
+    named: { ...flag, inClone: 0, since: 4, formerly: 0 },
   }),
   table(
     "question_votes",

@@ -1,5 +1,6 @@
 import attendance from "./attendance.js";
 import invites from "./invites.js";
+import namedQuestions from "./named-questions.js";
 import program from "./program.js";
 import programLinks from "./program-links.js";
 import pruned from "./pruned.js";
@@ -20,4 +21,5 @@ export const shared: readonly SharedMigration[] = [
   attendance,
   invites,
   push,
+  namedQuestions,
 ];

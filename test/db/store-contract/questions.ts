@@ -25,7 +25,14 @@ export async function questionContract(contract: Contract): Promise<void> {
     const before = Date.now();
     const ask = (content: string, sender = ada, state = "visible" as const) =>
       questions.create("demo", room, { sender, content, state });
-    const asked = [await ask("one"), await ask("🎪 \u0000?", bob)];
+    const asked = [
+      await ask("one"),
+      await ask("🎪 \u0000?", bob),
+      await questions.create("demo", room, {
+        ...{ sender: ada, content: "by Ada", state: "visible", named: true },
+      }),
+    ];
+    t.equal(asked[2]!.named, true);
     t.match(asked[0], { id: /^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$/ });
     t.ok(asked[0]!.timestamp >= before && asked[0]!.timestamp <= Date.now());
     const { id, timestamp } = asked[0]!;
@@ -33,6 +40,7 @@ export async function questionContract(contract: Contract): Promise<void> {
       id,
       room,
       sender: ada,
+      named: false,
       moderator: null,
       content: "one",
       state: "visible",
@@ -47,7 +55,7 @@ export async function questionContract(contract: Contract): Promise<void> {
       t.strictSame(await reader.get("demo", room, id), first);
       t.strictSame(
         await reader.list("demo", room, { page: 2, pageSize: 1 }),
-        asked.slice(1),
+        asked.slice(1, 2),
       );
       t.strictSame(
         await reader.list("demo", room, { page: 2 ** 40, pageSize: 100 }),

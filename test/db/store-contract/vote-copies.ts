@@ -18,7 +18,8 @@ export async function voteCopyContract(contract: Contract): Promise<void> {
       (await store.rooms.create("demo", { name })).value.id;
     const [room, other] = [await create("z"), await create("a")];
     const ask = async (sender: string, content: string, where = room) => {
-      const draft = { sender, content, state: "mod_queue" as const };
+      const named = sender === ada;
+      const draft = { sender, content, state: "mod_queue" as const, named };
       return (await questions.create("demo", where, draft)).id;
     };
     const why = await ask(gone, "Why?");

@@ -552,6 +552,9 @@ export const de: ConsoleMessages = {
     requiresModeration: "Jede Frage wird vorher geprüft",
     requiresHint:
       "Ohne Prüfung sehen alle eine Frage, sobald sie gestellt ist.",
+    showAuthors: "Bei jeder Frage steht, von wem sie ist",
+    showAuthorsHint:
+      "Gilt für neue Fragen. Frühere bleiben ohne Namen; in den Ergebnissen stehen alle Namen.",
     pollIsActive: "In diesem Raum gibt es Umfragen",
     anonymous: "Vor Ort kann man ohne Namen teilnehmen",
     anonymousHint:

@@ -529,6 +529,9 @@ export const en = {
     requiresModeration: "A moderator approves each question",
     requiresHint:
       "Without this, everybody sees a question as soon as it is asked.",
+    showAuthors: "Questions show who asked",
+    showAuthorsHint:
+      "Counts for questions asked from now on. Earlier ones stay without a name; the results name everyone.",
     pollIsActive: "This room has polls",
     anonymous: "People in the hall may take part without a name",
     anonymousHint:

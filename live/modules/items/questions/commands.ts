@@ -1,4 +1,7 @@
-import type { QuestionStore } from "../../../../db/contract/questions.js";
+import type {
+  QuestionDraft,
+  QuestionStore,
+} from "../../../../db/contract/questions.js";
 import type { Commands } from "../../../../schemas/live/index.js";
 import type { RoomContext, Sender } from "../../../context.js";
 import type { CommandTable } from "../../../module.js";
@@ -32,15 +35,23 @@ const { create, update, remove, vote, pin, unpin } = itemHandlers({
   sent: sentQuestion,
   texts: ({ content }) => ({ content }),
 
-  draft({ ports: { rates }, connection, room, me }, { content }) {
-    const { requires_moderation } = configOf(room.value, "question");
+  draft(
+    { ports: { rates }, connection, login, room, me },
+    { content },
+  ): QuestionDraft {
+    const { requires_moderation, show_authors } = configOf(
+      room.value,
+      "question",
+    );
     const state = requires_moderation === false ? "visible" : "mod_queue";
     const mayAsk =
       rates.mayMessage(connection, Buffer.byteLength(content)) &&
       (state === "mod_queue" ||
         rates.mayTell(connection.world, room.value.id, content.length));
     if (!mayAsk) throw rateLimited();
-    return { sender: me.id, content, state };
+    // People who came by the link of a room have no name.
+    const named = show_authors === true && login.scope === undefined;
+    return { sender: me.id, content, state, named };
   },
 
   changes: (_, { content, state, answered, is_pinned }) => ({
