@@ -22,9 +22,9 @@ export interface DueFavorite {
   readonly session: string;
   readonly title: string;
   readonly room: string | null;
-  /** In milliseconds since 1970. */
-  readonly starts: number;
   readonly user: string;
+  /** What {@link PushStore.claim} calls the notices of this time of the session. */
+  readonly claim: string;
 }
 
 /** How many subscriptions a user has at most. */
@@ -63,6 +63,9 @@ export interface PushStore {
    * @returns whether the caller is the first.
    */
   claim(worldId: string, name: string, at: number): Promise<boolean>;
-  /** The favorites of users with a subscription that begin in a span: in milliseconds since 1970. */
+  /**
+   * The favorites of users with a subscription that begin in a span: in milliseconds since
+   * 1970. Those whose notices a process has claimed are not among them.
+   */
   due(after: number, until: number): Promise<DueFavorite[]>;
 }

@@ -31,12 +31,15 @@ const PRUNE =
   "DELETE FROM push_claims WHERE world_id = $1 AND at < CAST($2 AS BIGINT)";
 const CLAIM = `INSERT INTO push_claims (world_id, name, at) VALUES ($1, $2, $3)
   ON CONFLICT (world_id, name) DO NOTHING`;
+const CLAIM_OF = "'session ' || s.id || ' ' || CAST(s.starts_at AS TEXT)";
 const DUE = `SELECT s.world_id AS world, s.id AS session, s.title, s.room_id AS room,
-    s.starts_at AS starts, f.user_id AS "user"
+    f.user_id AS "user", ${CLAIM_OF} AS claim
   FROM program_sessions s JOIN program_favorites f ON f.world_id = s.world_id AND f.session_id = s.id
   WHERE s.state = 'public' AND s.starts_at > CAST($1 AS BIGINT)
     AND s.starts_at <= CAST($2 AS BIGINT) AND EXISTS (SELECT 1 FROM push_subscriptions p
-      WHERE p.world_id = f.world_id AND p.user_id = f.user_id)`;
+      WHERE p.world_id = f.world_id AND p.user_id = f.user_id)
+    AND NOT EXISTS (SELECT 1 FROM push_claims c
+      WHERE c.world_id = s.world_id AND c.name = ${CLAIM_OF})`;
 
 const DAY = 24 * 3_600_000;
 

@@ -1,5 +1,5 @@
 import type { FastifyBaseLogger } from "fastify";
-import { type Clock, sleep } from "../../db/log/clock.js";
+import { type Clock, nextTurn, sleep } from "../../db/log/clock.js";
 import { StoreError } from "../../db/contract/store.js";
 
 /** What stands in a line. It reads the store, and then sends. */
@@ -65,6 +65,8 @@ export class Lines {
     };
     const stop = this.#clock.after(LATE, late);
     this.#add(place, async () => {
+      // Reads of this turn may see a state that is older than the entry that takes rights away.
+      await nextTurn(this.#clock);
       await this.persist(act, { isRepeated: isAny, onFault: late });
       stop();
       isLate = true;

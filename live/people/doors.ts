@@ -47,11 +47,14 @@ export class Doors {
     if (connection.ended) return;
     await this.#follow(connection);
     if (connection.ended) return this.#unfollow(connection);
-    const { hub, modules, states } = this.#ports;
-    // A read that began before the world was followed may have missed a change.
-    if (hub.in(connection.world).size === 0) states.forget(connection.world);
+    const { hub, modules } = this.#ports;
+    const { world } = connection;
+    // What was read before the world was followed may lack a change.
+    this.#forgetIfEmpty(world);
     hub.add(connection, login.user);
-    await modules.enter(connection.world);
+    await modules.enter(world);
+    // All connections may have ended meanwhile.
+    this.#forgetIfEmpty(world);
   }
 
   /** @throws {StoreError} `unusable` if the log cannot be read for some time. */

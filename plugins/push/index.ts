@@ -49,7 +49,9 @@ export default fp<{ publicUrl?: string | undefined }>(
         if (isLooking) return;
         isLooking = true;
         try {
-          sender.send(await favoritesSoon(store, Date.now()));
+          for await (const notices of favoritesSoon(store, Date.now())) {
+            sender.send(notices);
+          }
         } finally {
           isLooking = false;
         }

@@ -1,7 +1,9 @@
 import type { Delivery } from "../../db/contract/chat.js";
+import type { DueFavorite, OwnedSubscription } from "../../db/contract/push.js";
 import type { Store, UserRecord } from "../../db/contract/store.js";
 import { grants, isWithheld } from "../../schemas/plain/permissions.js";
 import { UUID } from "../../schemas/plain/texts.js";
+import type { PermissionConfig } from "../../schemas/rules.js";
 import type { World } from "../../schemas/worlds.js";
 
 /** A message for the browsers of one user. */
@@ -26,22 +28,18 @@ const MAX_TITLE = 100;
 const cut = (text: string, most: number): string =>
   [...text].slice(0, most).join("").toWellFormed();
 
-/** Whether a user may get something of a room, by the traits of their last login. */
-async function mayGet(
-  store: Store,
-  { permission_config: rules, id }: World,
+/**
+ * Whether a user may get something, by the traits of their last login.
+ * @param room of which it is; by default, of the whole world.
+ */
+function mayGet(
+  { permission_config: rules }: World,
   { traits, moderation_state: state }: UserRecord,
   key: "chat.read" | "room.view" | "program.read",
-  room: string | null,
-): Promise<boolean> {
+  room?: { readonly permission_config: PermissionConfig },
+): boolean {
   if (isWithheld(state, "room.view")) return false;
-  const held = new Set(traits);
-  if (room === null) return grants(key, held, rules);
-  const found = await store.rooms.get(id, room);
-  return (
-    found !== undefined &&
-    grants(key, held, rules, found.value.permission_config)
-  );
+  return grants(key, new Set(traits), rules, room?.permission_config);
 }
 
 /** A mention in a stored text: `@` and the id of a user. */
@@ -81,10 +79,7 @@ export async function messageNotices(
   // Few have subscriptions, and a message must cost the others nothing more.
   const subscriptions = await store.push.of(worldId, notified);
   if (subscriptions.length === 0) return [];
-  const endpoints = new Map<string, string[]>();
-  for (const { user, endpoint } of subscriptions) {
-    endpoints.set(user, [...(endpoints.get(user) ?? []), endpoint]);
-  }
+  const endpoints = endpointsByUser(subscriptions);
   const name = `message ${id}`;
   const world = (await store.worlds.get(worldId))?.value;
   const from =
@@ -93,14 +88,15 @@ export async function messageNotices(
   const sentBy = from.profile?.display_name;
   const direct = (await store.chat.channel(worldId, channel))?.direct;
   const body = () => textOf(store, worldId, event);
+  const room = direct ? undefined : await store.rooms.get(worldId, channel);
+  if (!direct && !room) return [];
   const notices: Notice[] = [];
   for (const user of await store.users.getMany(worldId, [
     ...endpoints.keys(),
   ])) {
     if (user.deleted || user.id === sender) continue;
     const key = direct ? "room.view" : "chat.read";
-    if (!(await mayGet(store, world, user, key, direct ? null : channel)))
-      continue;
+    if (!mayGet(world, user, key, room?.value)) continue;
     const blocked = await store.users.blocked(worldId, user.id);
     if (blocked.some((other) => other.id === sender)) continue;
     notices.push({
@@ -137,37 +133,66 @@ const isGone = ({ deleted, moderation_state: state }: UserRecord): boolean =>
 /** How long before its beginning a favorite is announced, in milliseconds. */
 const BEFORE = 5 * 60_000;
 
+/** How many people with the same favorite are read at a time. */
+const AT_ONCE = 500;
+
 /**
- * The notices of favorites that begin soon, once for each time of a session. A session may be the
- * favorite of thousands, so one process claims it before it reads any of them.
+ * The notices of favorites that begin soon, once for each time of a session. What cannot be read
+ * is not claimed, so a later look or another process sends it.
  */
-export async function favoritesSoon(
+export async function* favoritesSoon(
   store: Store,
   now: number,
-): Promise<Notice[]> {
-  const notices: Notice[] = [];
-  /** By session, whether this process sends its notices. */
-  const own = new Map<string, boolean>();
+): AsyncGenerator<readonly Notice[]> {
+  const sessions = new Map<string, [DueFavorite, ...DueFavorite[]]>();
   for (const due of await store.push.due(now, now + BEFORE)) {
-    const name = `session ${due.session} ${due.starts}`;
-    const place = `${due.world} ${name}`;
-    if (!own.has(place)) own.set(place, await claims(store, due.world, name));
-    if (!own.get(place)) continue;
-    const world = (await store.worlds.get(due.world))?.value;
-    const user = await store.users.get(due.world, due.user);
-    if (!world || !user || user.deleted) continue;
-    const room = due.room;
-    if (!(await mayGet(store, world, user, "program.read", null))) continue;
-    if (room !== null && !(await mayGet(store, world, user, "room.view", room)))
-      continue;
-    const browsers = await store.push.of(due.world, [due.user]);
-    notices.push({
-      ...{ world, user: user.id, name },
-      endpoints: browsers.map(({ endpoint }) => endpoint),
-      title: cut(due.title, MAX_TITLE),
-      body: async () => cut(world.title, MAX_TITLE),
-      place: room === null ? "program" : `rooms/${room}`,
-    });
+    const place = `${due.world} ${due.claim}`;
+    const known = sessions.get(place);
+    if (known) known.push(due);
+    else sessions.set(place, [due]);
+  }
+  for (const favorites of sessions.values()) {
+    const [{ world, claim }] = favorites;
+    const notices = await noticesOf(store, favorites);
+    if (notices.length > 0 && (await claims(store, world, claim)))
+      yield notices;
+  }
+}
+
+/** The notices for the people whose favorite a session is. */
+async function noticesOf(
+  store: Store,
+  favorites: readonly [DueFavorite, ...DueFavorite[]],
+): Promise<Notice[]> {
+  const [{ world: id, claim: name, title, room: roomId }] = favorites;
+  const world = (await store.worlds.get(id))?.value;
+  const room = roomId === null ? undefined : await store.rooms.get(id, roomId);
+  if (!world || (roomId !== null && !room)) return [];
+  const place = roomId === null ? "program" : `rooms/${roomId}`;
+  const notices: Notice[] = [];
+  for (let i = 0; i < favorites.length; i += AT_ONCE) {
+    const ids = favorites.slice(i, i + AT_ONCE).map(({ user }) => user);
+    const endpoints = endpointsByUser(await store.push.of(id, ids));
+    for (const user of await store.users.getMany(id, ids)) {
+      if (user.deleted || !mayGet(world, user, "program.read")) continue;
+      if (room && !mayGet(world, user, "room.view", room.value)) continue;
+      notices.push({
+        ...{ world, user: user.id, name, place },
+        endpoints: endpoints.get(user.id) ?? [],
+        title: cut(title, MAX_TITLE),
+        body: async () => cut(world.title, MAX_TITLE),
+      });
+    }
   }
   return notices;
+}
+
+function endpointsByUser(
+  subscriptions: readonly OwnedSubscription[],
+): ReadonlyMap<string, string[]> {
+  const endpoints = new Map<string, string[]>();
+  for (const { user, endpoint } of subscriptions) {
+    endpoints.set(user, [...(endpoints.get(user) ?? []), endpoint]);
+  }
+  return endpoints;
 }

@@ -1,4 +1,5 @@
 import t, { type Test } from "tap";
+import { favoritesSoon } from "../../plugins/push/notices.js";
 import { startTestServer } from "../../testing.js";
 import { browserKeys, pushService } from "../push-service.js";
 import { testdir } from "../testdir.js";
@@ -139,6 +140,18 @@ void t.test("a message reaches a browser whose page is closed", async (t) => {
   const due = await push.due(Date.now(), Date.now() + 300_000);
   t.match(due, [{ session, title: "Maps", user: ada.id, room: null }]);
   t.same(await push.due(Date.now(), Date.now() + 30_000), []);
+  const { store } = live.app;
+  const unread = { value: () => Promise.reject(new Error("A read failed.")) };
+  const users = { value: Object.create(store.users, { getMany: unread }) };
+  const failing = Object.create(store, { users }) as typeof store;
+  await t.rejects(favoritesSoon(failing, Date.now()).next());
+  t.match(
+    await favoritesSoon(store, Date.now()).next(),
+    { done: false, value: [{ user: ada.id, title: "Maps", place: "program" }] },
+    "what could not be read is sent by a later look",
+  );
+  t.match(await favoritesSoon(store, Date.now()).next(), { done: true });
+  t.same(await push.due(Date.now(), Date.now() + 300_000), [], "and only once");
 
   t.ok(await push.claim("demo", "x", Date.now()), "one process sends");
   t.notOk(await push.claim("demo", "x", Date.now()), "and no other one");

@@ -11,7 +11,7 @@ import { indexes, play, seedOf } from "./seeds.js";
 const REGRESSIONS = [
   ...[
     849, 853, 1050, 1409, 1527, 1989, 3615, 4204, 5200, 5497, 5732, 6860, 6992,
-    7769, 7820, 7931, 8006, 9840,
+    6785, 7769, 7820, 7931, 8006, 9840,
   ],
 ];
 
@@ -26,7 +26,7 @@ const INDEXES = process.env.SEEDS
 /** Of worlds with a program. */
 const PROGRAM_INDEXES = process.env.SEEDS
   ? indexes(20)
-  : [48, 136, ...Array.from({ length: 10 }, (_, i) => 1 + i)];
+  : [48, 136, 3288, ...Array.from({ length: 10 }, (_, i) => 1 + i)];
 
 void t.test(
   "clients get what they may see and nothing else, and everything settles",

@@ -52,8 +52,8 @@ export class Notifier {
   readonly #ports: NotifierPorts;
   /** The worlds with a change to send, and whether it goes to all clients. Else only to those that asked for changes. */
   readonly #pending = new Map<string, boolean>();
-  /** Where the schedule of each world is, as it was pushed last; as JSON. */
-  readonly #pretalx = new Map<string, string>();
+  /** Where the schedule of each world is, as it was pushed last; as JSON once it was read. */
+  readonly #pretalx = new Map<string, { text?: string }>();
   readonly #pushes: WorldPushes;
   readonly #refreshes: Throttle;
   /** The last comparison of each connection's user that was asked for. */
@@ -90,6 +90,7 @@ export class Notifier {
       "room.scheduled": ({ world, room }) => this.scheduled(world, room),
       "room.deleted": ({ world, room, rules, by }) =>
         this.#changed(world, () => {
+          this.#checkRights(world);
           this.#deleted(world, room, rules);
           if (!by.connection) this.#refresh(world);
         }),
@@ -131,15 +132,11 @@ export class Notifier {
   #refresh(world: string, forAll = true): void {
     this.#pending.set(world, forAll || (this.#pending.get(world) ?? false));
     const send = () => {
-      const { lines, hub, pushes } = this.#ports;
       const toAll = this.#pending.get(world)!;
       this.#pending.delete(world);
-      lines.enforce(
-        world,
-        () => this.#checkLogins(world),
-        () => this.#hold(world, hub.in(world)),
-      );
-      pushes.push({ world }, (send) => this.#tell(world, toAll, send));
+      this.#checkRights(world);
+      const tell = (send: Send) => this.#tell(world, toAll, send);
+      this.#ports.pushes.push({ world }, tell);
       return nothingSent;
     };
     this.#refreshes.add(world, world, { send });
@@ -152,7 +149,19 @@ export class Notifier {
     for (const connection of connections) connection.holdUntil(ended);
   }
 
-  /** Ends the connections of users who may not stay in a world. */
+  /**
+   * Before any later push of a world, each connection notes the rights that its user has lost,
+   * or ends. If that takes long, nothing is pushed until then.
+   */
+  #checkRights(world: string): void {
+    const { lines, hub } = this.#ports;
+    lines.enforce(
+      world,
+      () => this.#checkLogins(world),
+      () => this.#hold(world, hub.in(world)),
+    );
+  }
+
   async #checkLogins(world: string): Promise<void> {
     const { clock, hub, pushes, states } = this.#ports;
     const state = await states.get(world);
@@ -163,6 +172,8 @@ export class Notifier {
         reasonToEnd(identity, state?.world, clock.date(), scope) ??
         (uninvited.has(scope) ? "auth.invalid_token" : undefined);
       if (reason) throwOut(connection, reason);
+      // What waits in the connection may have become too old to be sent.
+      else connection.viewOf(state!);
       return undefined;
     });
   }
@@ -216,9 +227,9 @@ export class Notifier {
   ): Promise<void> {
     const pretalx = pretalxOf(state.world.value);
     const told = this.#pretalx.get(world);
-    if (told === undefined || told === pretalx.text) return;
+    if (told?.text === undefined || told.text === pretalx.text) return;
     await send(pushFrame("world.schedule.updated", pretalx));
-    this.#pretalx.set(world, pretalx.text);
+    told.text = pretalx.text;
   }
 
   #opened(world: string, id: string): void {
@@ -369,10 +380,11 @@ export class Notifier {
 
   /** Watches a world with connections. */
   async watch(world: string): Promise<void> {
-    if (this.#pretalx.has(world)) return;
+    const told = this.#pretalx.get(world) ?? {};
+    this.#pretalx.set(world, told);
+    if (told.text !== undefined) return;
     const found = await this.#ports.store.worlds.get(world);
-    if (!found || this.#pretalx.has(world)) return;
-    this.#pretalx.set(world, pretalxOf(found.value).text);
+    if (found) told.text ??= pretalxOf(found.value).text;
   }
 }
 
