@@ -219,7 +219,8 @@ export async function runWorker(
         },
         gather: gatherAll(),
       },
-      setup === undefined ? undefined : (JSON.parse(setup) as SetupKey),
+      async () =>
+        setup === undefined ? undefined : (JSON.parse(setup) as SetupKey),
     );
     const { metrics } = server.app;
     if (metrics) AggregatorRegistry.setRegistries([metrics.registry]);

@@ -5,6 +5,7 @@ import type { Config } from "./config.js";
 import { detach } from "./db/detach.js";
 import { openEngines } from "./db/open.js";
 import type { WorkerNames } from "./db/contract/engines.js";
+import type { Store } from "./db/contract/store.js";
 import { Failure } from "./schemas/plain/failure.js";
 import { openControl } from "./live/control.js";
 import { createLogger } from "./plugins/logging.js";
@@ -32,13 +33,14 @@ export interface Siblings {
 /**
  * Opens the engines and listens.
  * @param siblings if there are other processes.
- * @param setup of the link that sets up the first event.
+ * @param prepare runs before there are requests. It returns the link that sets up the first
+ *   event; undefined for none.
  * @throws {StoreError} or {Failure}, with one line that says why.
  */
 export async function startServer(
   config: Config,
   siblings?: Siblings,
-  setup?: SetupKey,
+  prepare?: (store: Store) => Promise<SetupKey | undefined>,
 ): Promise<Server> {
   const logger = await createLogger(config.logLevel);
   const engines = await openEngines({
@@ -49,6 +51,10 @@ export async function startServer(
     warn: (line) => logger.warn(line),
     onFault: (error) => logger.error(error),
     ...(siblings && { worker: siblings.worker }),
+  });
+  const setup = await prepare?.(engines.store).catch(async (error) => {
+    await engines.close();
+    throw error;
   });
   const app = createApp({
     config,

@@ -8,6 +8,9 @@ import {
   variables,
 } from "../config.js";
 import type { World } from "../schemas/worlds.js";
+import type { Cluster } from "../cluster.js";
+import type { FileStore } from "../db/contract/files.js";
+import type { Store } from "../db/contract/store.js";
 import type { Server } from "../server.js";
 import {
   DEMO,
@@ -70,28 +73,20 @@ export const serveCommand = command(
     const { createLogger } = await import("../plugins/logging.js");
     const log = await createLogger(config.logLevel);
     for (const line of [...warnings, ...openFolder(config)]) log.warn(line);
-    // The database must exist before workers open it at the same time.
-    const { world, worlds = 0 } =
-      demo || several
-        ? await withEngines(
-            config,
-            { create: true, upgrade: true },
-            async (store) => ({
-              world: demo ? await ensureDemo(store) : undefined,
-              ...(await store.counts()),
-            }),
-          )
-        : {};
-    const { freshSetupKey } = await import("../plugins/setup.js");
-    const setup = config.web.on && !world ? freshSetupKey() : undefined;
-    const server = await start(config, worlds, setup);
+    const { server, world, setup } = several
+      ? await startSeveral(config, demo)
+      : await startOne(config, demo);
     const address = config.publicUrl ?? server.address;
-    if (world)
-      await withEngines(config, {}, async (store, files) => {
+    if (world) {
+      const finish = async (store: Store, files: FileStore) => {
         await pointDemo(store, address);
         const now = Date.now();
         await scheduleDemo({ store, files, world: DEMO, address, now });
-      });
+      };
+      await (isWhole(server)
+        ? finish(server.app.store, server.app.files)
+        : withEngines(config, {}, finish));
+    }
     const setupLink =
       setup && server.worlds === 0
         ? `${address}/setup#${setup.secret}`
@@ -129,14 +124,43 @@ async function logRejections({ logLevel }: Config): Promise<void> {
   );
 }
 
-/** @param worlds how many there are, if there are several workers. */
-async function start(config: Config, worlds: number, setup?: SetupKey) {
-  if (config.workers > 1) {
-    const { startCluster } = await import("../cluster.js");
-    return startCluster(config, worlds, setup);
-  }
+interface Started {
+  server: Server | Cluster;
+  /** The demo world, if it is asked for. */
+  world?: World | undefined;
+  setup?: SetupKey | undefined;
+}
+
+/** Serves in this process, whose engines also make the demo. */
+async function startOne(config: Config, demo?: boolean): Promise<Started> {
   const { startServer } = await import("../server.js");
-  return startServer(config, undefined, setup);
+  const made: Omit<Started, "server"> = {};
+  const server = await startServer(config, undefined, async (store) => {
+    if (demo) made.world = await ensureDemo(store);
+    return (made.setup = await setupFor(config, made.world));
+  });
+  return { server, ...made };
+}
+
+/** Serves in workers. The database must exist before they open it at the same time. */
+async function startSeveral(config: Config, demo?: boolean): Promise<Started> {
+  const { world, worlds } = await withEngines(
+    config,
+    { create: true, upgrade: true },
+    async (store) => ({
+      world: demo ? await ensureDemo(store) : undefined,
+      ...(await store.counts()),
+    }),
+  );
+  const setup = await setupFor(config, world);
+  const { startCluster } = await import("../cluster.js");
+  return { server: await startCluster(config, worlds, setup), world, setup };
+}
+
+async function setupFor({ web }: Config, demo?: World) {
+  if (!web.on || demo) return undefined;
+  const { freshSetupKey } = await import("../plugins/setup.js");
+  return freshSetupKey();
 }
 
 /** Whether a server has one process. */
@@ -146,7 +170,7 @@ const isWhole = (server: object): server is Server => "app" in server;
 async function peopleOf(
   world: World,
   { engines }: Config,
-  server: Awaited<ReturnType<typeof start>>,
+  server: Server | Cluster,
 ) {
   if (!isWhole(server) || engines.database) return undefined;
   const { DemoPeople } = await import("./demo/demo-people.js");

@@ -154,17 +154,6 @@ async function runFor(
   return run(await contextOf(ports, own, connection, login), order);
 }
 
-/** The check of each payload. It is compiled once in a process, for all live layers. */
-const validators = new Map<CommandName, ReturnType<typeof compileValidator>>();
-
-function validatorOf(name: CommandName) {
-  let validate = validators.get(name);
-  if (!validate) {
-    validate = compileValidator(schemas[name].payload);
-    validators.set(name, validate);
-  }
-  return validate;
-}
 
 /** Checks in the order of the protocol: room, module, permission, payload, and the command's own. */
 function runOf(ports: TargetPorts, name: CommandName, declared: object): Run {
@@ -179,7 +168,7 @@ function runOf(ports: TargetPorts, name: CommandName, declared: object): Run {
   if (required === undefined) {
     throw new Error(`The command ${name} declares no permission.`);
   }
-  const validate = validatorOf(name);
+  const validate = compileValidator(schemas[name].payload);
   const { rounded = [], large = false } = command;
   const takesObject = schemas[name].payload.type === "object";
   const check = ({ payload, losses }: Order) => {

@@ -1,5 +1,6 @@
 import type { TSchema } from "@sinclair/typebox";
 import {
+  type TypeCheck,
   TypeCompiler,
   type ValueError,
   ValueErrorType,
@@ -230,8 +231,22 @@ type Validator = (data: unknown) => InvalidData | undefined;
 /** Routes share schemas, and so do the applications of one process. */
 const compiled = new WeakMap<TSchema, Validator>();
 
+/** The named schemas that a schema refers to. The compiler looks at all that it gets. */
+function componentsOf(
+  schema: TSchema,
+  found = new Set<TSchema>(),
+): ReadonlySet<TSchema> {
+  for (const [, id] of JSON.stringify(schema).matchAll(/"\$ref":"([^"]*)"/g)) {
+    const named = components.find(({ $id }) => $id === id);
+    if (!named || found.has(named)) continue;
+    found.add(named);
+    componentsOf(named, found);
+  }
+  return found;
+}
+
 /**
- * Compiles a schema into a check with messages for people.
+ * Makes a check of a schema with messages for people, which is compiled when it is first used.
  * @param schema the schema. Nothing is coerced and nothing is dropped.
  * @returns a function that returns undefined for valid data, and otherwise an error
  *   with all faults at once, for at most 20 fields.
@@ -243,8 +258,10 @@ export function compileValidator(schema: TSchema): Validator {
 }
 
 function compile(schema: TSchema): Validator {
-  const check = TypeCompiler.Compile(schema, [...components]);
+  let check: TypeCheck<TSchema> | undefined;
   return (data) => {
+    // A start that compiled every schema would take twice as long.
+    check ??= TypeCompiler.Compile(schema, [...componentsOf(schema)]);
     const faults = new FaultList();
     // A list instead of an object has no fields that a message could name.
     if (!Array.isArray(data) || schema.type !== "object") {

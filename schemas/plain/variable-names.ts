@@ -93,6 +93,8 @@ function typosIn(text: string, meant: string): number {
         isSwapped ? rows[i - 2]![j - 2]! + 1 : Infinity,
       );
     }
+    // Most names differ at once.
+    if (Math.min(...row) > 2) return Infinity;
     rows.push(row);
   }
   return rows.at(-1)!.at(-1)!;
