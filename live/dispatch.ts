@@ -154,7 +154,6 @@ async function runFor(
   return run(await contextOf(ports, own, connection, login), order);
 }
 
-
 /** Checks in the order of the protocol: room, module, permission, payload, and the command's own. */
 function runOf(ports: TargetPorts, name: CommandName, declared: object): Run {
   // The handlers have different payloads and results; the schemas check both.

@@ -1,4 +1,6 @@
 import t from "tap";
+import { commands } from "../../schemas/live/index.js";
+import { compileValidator } from "../../schemas/validate.js";
 import type { Room } from "../../schemas/rooms.js";
 import type { World } from "../../schemas/worlds.js";
 import { admin, keyOf, serve } from "../helper.js";
@@ -232,5 +234,12 @@ void t.test("at most 20 fields are named", async (t) => {
       t.match(messages, [/^[A-Z].*\.$/], name);
     }
     if ("id" in body) t.match(got.body, { id: ["May not be changed."] });
+  }
+});
+
+// A fault in one would otherwise show at its first use.
+void t.test("the schema of every command can be compiled", async (t) => {
+  for (const [name, { payload }] of Object.entries(commands)) {
+    t.doesNotThrow(() => compileValidator(payload)({}), name);
   }
 });
