@@ -23,8 +23,9 @@ const STEPS = 150;
 export interface Activity {
   /** In milliseconds since 1970. */
   readonly at: number;
+  /** Null if it is not known, or not for the reader. */
   readonly people: number | null;
-  readonly messages: number;
+  readonly messages: number | null;
 }
 
 /**
@@ -71,7 +72,7 @@ export function livelyPart(rows: readonly Activity[], span: Span): Span {
 function livelyOf(rows: readonly Activity[]): [number, number] | undefined {
   let found: [number, number] | undefined;
   for (const { at, people, messages } of rows) {
-    if (messages === 0 && !people) continue;
+    if (!messages && !people) continue;
     found = [Math.min(found?.[0] ?? at, at), Math.max(found?.[1] ?? at, at)];
   }
   return found;
