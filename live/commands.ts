@@ -11,7 +11,8 @@ import { invites } from "./modules/rooms/invites.js";
 import { rooms } from "./modules/rooms/commands.js";
 import { kiosks } from "./modules/users/kiosks.js";
 import { webPush } from "./modules/users/web-push.js";
-import { moderation, users } from "./modules/users/commands.js";
+import { users } from "./modules/users/commands.js";
+import { moderation } from "./modules/users/moderation.js";
 import { records } from "./modules/world/records.js";
 import { world } from "./modules/world/commands.js";
 

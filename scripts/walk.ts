@@ -1,4 +1,5 @@
 import { once } from "node:events";
+import { readFileSync } from "node:fs";
 import { Session } from "node:inspector/promises";
 import { relative } from "node:path";
 import { setTimeout as delay } from "node:timers/promises";
@@ -8,9 +9,10 @@ import { startTestServer, type TestServer } from "../testing.js";
 
 // `node dist/scripts/walk.js` counts the files that a chat message and a vote pass, from the
 // frame of the sender to the frames of two others, in one process with SQLite. A file counts
-// if V8 saw one of its functions run in each of several walks, on the loop or in a writer
-// thread. So the code of the start, of a login and of timers does not count, and a function of
-// one line does. `--functions` lists the functions, too.
+// if V8 saw its code run in each of several walks, on the loop or in a writer thread. So the
+// code of the start, of a login and of timers does not count. Of some files only a getter or a
+// look at a type runs: a reader knows them by their names, and they are listed apart. `--lines`
+// prints the lines that ran.
 
 /** How many walks have to pass a file. Timers run in some of them only. */
 const WALKS = 12;
@@ -18,13 +20,23 @@ const WALKS = 12;
 /** How long a walk may take after its last frame, in milliseconds. */
 const REST = 40;
 
+/** How many lines of a file run, at most, for a reader to know it by its name. */
+const GLANCE = 6;
+
 const root = fileURLToPath(new URL("..", import.meta.url));
+
+/** A part of a script, which contains others, and how often it ran. */
+interface Range {
+  startOffset: number;
+  endOffset: number;
+  count: number;
+}
 
 /** A part of what V8 reports. */
 interface Coverage {
   result: {
     url: string;
-    functions: { functionName: string; ranges: { count: number }[] }[];
+    functions: { ranges: Range[] }[];
   }[];
 }
 
@@ -34,7 +46,7 @@ function failed(error: unknown): void {
   process.exitCode = 1;
 }
 
-/** Counts calls of functions, in this thread and in those that it starts. */
+/** Counts what runs, in this thread and in those that it starts. */
 class Counter {
   readonly #session = new Session();
   readonly #workers = new Map<string, (method: string) => Promise<Coverage>>();
@@ -66,7 +78,10 @@ class Counter {
         waiting.get(answer.id)?.(answer.result);
       });
       post("Profiler.enable").catch(failed);
-      post("Profiler.startPreciseCoverage", { callCount: true }).catch(failed);
+      post("Profiler.startPreciseCoverage", {
+        callCount: true,
+        detailed: true,
+      }).catch(failed);
       this.#workers.set(sessionId, post);
     });
     session.on("NodeWorker.detachedFromWorker", ({ params }) => {
@@ -74,10 +89,13 @@ class Counter {
     });
     await session.post("NodeWorker.enable", { waitForDebuggerOnStart: false });
     await session.post("Profiler.enable");
-    await session.post("Profiler.startPreciseCoverage", { callCount: true });
+    await session.post("Profiler.startPreciseCoverage", {
+      callCount: true,
+      detailed: true,
+    });
   }
 
-  /** The functions that ran since the last call, as `file function`. */
+  /** The lines that ran since the last call, as `file:line`. */
   async take(): Promise<Set<string>> {
     const method = "Profiler.takePreciseCoverage";
     const all = await Promise.all([
@@ -87,14 +105,44 @@ class Counter {
     const ran = new Set<string>();
     for (const { url, functions } of all.flatMap(({ result }) => result)) {
       if (!url.startsWith("file:")) continue;
-      const file = relative(root, fileURLToPath(url)).replace(/\.js$/, ".ts");
+      const path = fileURLToPath(url);
+      const file = relative(root, path);
       if (/^(\.\.|node_modules|scripts)/.test(file)) continue;
-      for (const { functionName, ranges } of functions) {
-        if (ranges[0]!.count > 0) ran.add(`${file} ${functionName || "(…)"}`);
+      const ranges = functions.flatMap(({ ranges }) => ranges);
+      if (!ranges.some(({ count }) => count > 0)) continue;
+      for (const line of linesIn(sourceOf(path), ranges)) {
+        ran.add(`${file.replace(/\.js$/, ".ts")}:${line}`);
       }
     }
     return ran;
   }
+}
+
+const sources = new Map<string, string>();
+
+function sourceOf(path: string): string {
+  const source = sources.get(path) ?? readFileSync(path, "utf8");
+  sources.set(path, source);
+  return source;
+}
+
+/** The numbers of the lines of which code ran, apart from those with a bracket only. */
+function linesIn(source: string, ranges: readonly Range[]): Set<number> {
+  // The inner ranges come after the outer ones, and decide.
+  const inward = [...ranges].sort(
+    (a, b) => a.startOffset - b.startOffset || b.endOffset - a.endOffset,
+  );
+  const ran = new Uint8Array(source.length);
+  for (const { startOffset, endOffset, count } of inward) {
+    ran.fill(Number(count > 0), startOffset, endOffset);
+  }
+  const lines = new Set<number>();
+  let line = 1;
+  for (let at = 0; at < source.length; at++) {
+    if (source[at] === "\n") line++;
+    else if (ran[at] && /\w/.test(source[at]!)) lines.add(line);
+  }
+  return lines;
 }
 
 /** A user on a websocket. */
@@ -146,7 +194,7 @@ class User {
   }
 }
 
-/** Counts the functions that ran in all of several walks. */
+/** The lines that ran in all of several walks. */
 async function countOf(
   counter: Counter,
   walk: (turn: number) => Promise<() => Promise<unknown>>,
@@ -166,17 +214,24 @@ async function countOf(
   return all!;
 }
 
-function report(name: string, functions: ReadonlySet<string>): void {
-  const files = new Map<string, string[]>();
-  for (const it of functions) {
-    const [file = "", ran = ""] = it.split(" ");
-    files.set(file, [...(files.get(file) ?? []), ran]);
+function report(name: string, ran: ReadonlySet<string>): void {
+  const files = new Map<string, number[]>();
+  for (const it of ran) {
+    const [file = "", line] = it.split(":");
+    files.set(file, [...(files.get(file) ?? []), Number(line)]);
   }
-  console.log(`${name}: ${files.size} files`);
-  const isLong = process.argv.includes("--functions");
-  for (const [file, ran] of [...files].sort(([a], [b]) => (a < b ? -1 : 1))) {
-    console.log(isLong ? `  ${file}: ${ran.join(" ")}` : `  ${file}`);
-  }
+  const all = [...files].sort(([a], [b]) => (a < b ? -1 : 1));
+  const read = all.filter(([, lines]) => lines.length > GLANCE);
+  const known = all.filter(([, lines]) => lines.length <= GLANCE);
+  const isLong = process.argv.includes("--lines");
+  const print = ([file, lines]: [string, number[]]) => {
+    const numbers = lines.sort((a, b) => a - b).join(" ");
+    console.log(`  ${file}: ${isLong ? numbers : lines.length}`);
+  };
+  console.log(`${name}: ${all.length} files, with the lines that ran`);
+  read.forEach(print);
+  console.log(`  ... and ${known.length} with ${GLANCE} lines at most`);
+  known.forEach(print);
 }
 
 const counter = new Counter();

@@ -151,7 +151,7 @@ export class LessenedView implements Seen {
 export function jsonOfSeen(view: Seen, crowds: SentCrowds): string {
   const rooms = view.rooms.map((id) => view.roomWith(id, crowds.jsonOf(id)));
   const permissions = JSON.stringify(view.permissions);
-  return `{"world":${view.state.worldJson},"permissions":${permissions},"rooms":[${rooms.join()}]}`;
+  return `{"world":${view.state.json.world},"permissions":${permissions},"rooms":[${rooms.join()}]}`;
 }
 
 const rightsOf = (view: Seen, room: string): readonly string[] =>

@@ -7,7 +7,7 @@ export interface Seen {
   readonly permissions: readonly string[];
   readonly state: {
     readonly world: { readonly value: { readonly id: string } };
-    readonly worldJson: string;
+    readonly json: { readonly world: string };
     room(id: string): RoomValue | undefined;
   };
   /** A room with some permissions, as JSON without the last brace. */
@@ -95,8 +95,8 @@ export class Told {
     const added = rooms.filter((id) => !this.has(id));
     const follows = [...known.filter((id) => view.sees(id)), ...added];
     const isInOrder = view.rooms.every((id, i) => id === follows[i]);
-    const { worldJson } = view.state;
-    const isSameWorld = worldJson === this.#view.state.worldJson;
+    const { world } = view.state.json;
+    const isSameWorld = world === this.#view.state.json.world;
     const permissions = view.permissions.join();
     const maySame = permissions === this.#view.permissions.join();
     const nothing = rooms.length === 0 && removed.length === 0 && isInOrder;
@@ -105,7 +105,7 @@ export class Told {
       rooms,
       removed,
       ...(!isInOrder && { order: view.rooms }),
-      ...(!isSameWorld && { world: worldJson }),
+      ...(!isSameWorld && { world }),
       ...(!maySame && { permissions: view.permissions }),
     };
   }

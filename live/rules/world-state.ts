@@ -1,11 +1,8 @@
-import { LRUCache } from "lru-cache";
 import type { RoomValue, Versioned } from "../../db/contract/store.js";
 import type { PermissionKey } from "../../schemas/plain/permissions.js";
 import type { World } from "../../schemas/worlds.js";
-import type { Counting, SentCrowds } from "./crowds.js";
-import { jsonOf } from "./encoding.js";
+import type { SentCrowds } from "./crowds.js";
 import { jsonOfSeen, LessenedView, Losses } from "./losses.js";
-import { oncePer } from "./once.js";
 import {
   addTraits,
   type Bearer,
@@ -15,27 +12,9 @@ import {
   stringsInRoom,
   stringsInWorld,
 } from "./rights.js";
-import { sentRoom, sentWorld } from "./shapes.js";
 import type { Stages } from "./stages.js";
+import { StateJson } from "./state-json.js";
 import { type Seen, Told } from "./told.js";
-
-/** How many views of each state have their JSON kept. */
-const KEPT_VIEWS = 16;
-
-/** The JSON of a room before and after the permissions. @param types of its modules; undefined for all. */
-const jsonAround =
-  (types?: ReadonlySet<string>) =>
-  (room: RoomValue): [string, string] => {
-    const { modules, ...rest } = sentRoom(room);
-    const shown = modules.filter(({ type }) => types?.has(type) ?? true);
-    return [
-      `${jsonOf(rest).slice(0, -1)},"permissions":`,
-      `,"modules":${JSON.stringify(shown)}`,
-    ];
-  };
-
-const aroundPermissions = oncePer(jsonAround());
-const aroundForAnonymous = oncePer(jsonAround(new Set(["question", "poll"])));
 
 /** A world as users with the same rights see it. It is made once for all of them. */
 export class View implements Seen {
@@ -71,7 +50,10 @@ export class View implements Seen {
       if (mayInRoom(who, "room.viewers", world, value)) {
         this.#watched.add(value.id);
       }
-      this.#rooms.set(value.id, state.shared(stringsInRoom(who, world, value)));
+      this.#rooms.set(
+        value.id,
+        state.json.shared(stringsInRoom(who, world, value)),
+      );
     }
     this.mayUpdate = mayUpdate;
     this.managesUsers = mayInWorld(who, "user.manage", world);
@@ -151,7 +133,7 @@ export class View implements Seen {
 
   roomJson(id: string, rights: string): string {
     const isAnonymous = this.who.scope?.kind === "anonymous";
-    return this.state.roomJson(id, rights, isAnonymous);
+    return this.state.json.room(this.state.room(id)!, rights, isAnonymous);
   }
 
   /** A room that they see, as JSON. @param crowd the fields about its crowd. */
@@ -188,32 +170,19 @@ export class View implements Seen {
    * share the buffer: do not change it.
    */
   json(crowds: SentCrowds): Buffer {
-    return this.state.jsonOf(this, crowds, () => jsonOfSeen(this, crowds));
+    return this.state.json.of(this, crowds, () => jsonOfSeen(this, crowds));
   }
-}
-
-/** The JSON of a view, and a number for the state of its crowds. */
-interface SentView {
-  readonly json: Buffer;
-  readonly changes: number;
 }
 
 /** A world with all its rooms, as it was at one moment. */
 export class WorldState {
   readonly rooms: readonly Versioned<RoomValue>[];
+  readonly json: StateJson;
   readonly #byId: ReadonlyMap<string, Versioned<RoomValue>>;
   /** The traits that any rule asks for. Others make no difference. */
   readonly #relevant = new Set<string>();
   readonly #views = new Map<string, View>();
-  /** The JSON of lists of permissions: many rooms and views have the same. */
-  readonly #lists = new Map<string, string>();
-  /** The JSON of the views that were asked for last. */
-  readonly #jsons: Record<Counting, LRUCache<View, SentView>> = {
-    words: new LRUCache({ max: KEPT_VIEWS }),
-    counts: new LRUCache({ max: KEPT_VIEWS }),
-  };
   #forced: readonly RoomValue[] | undefined;
-  #worldJson: string | undefined;
 
   /**
    * @param stages what the rooms show according to the program.
@@ -226,10 +195,9 @@ export class WorldState {
     readonly stages: Stages,
     readonly order: number,
     before?: WorldState,
-    readonly pushKey: string | null = null,
+    pushKey: string | null = null,
   ) {
-    if (before?.world.value === world.value)
-      this.#worldJson = before.#worldJson;
+    this.json = new StateJson(world.value, pushKey, before?.json);
     const earlier = before ? before.#byId : new Map<string, never>();
     this.rooms = rooms.map((room) => {
       const known = earlier.get(room.value.id);
@@ -265,47 +233,6 @@ export class WorldState {
         (room) =>
           room.extras.force_join === true && hasModule(room, "chat.native"),
       ));
-  }
-
-  /** The world as people see it, as JSON. */
-  get worldJson(): string {
-    return (this.#worldJson ??= JSON.stringify(
-      sentWorld(this.world.value, this.pushKey),
-    ));
-  }
-
-  /** A list as JSON, which is one string in memory for all equal lists. */
-  shared(list: readonly string[]): string {
-    const json = JSON.stringify(list);
-    const known = this.#lists.get(json);
-    if (known === undefined) this.#lists.set(json, json);
-    return known ?? json;
-  }
-
-  /**
-   * A room with a user's permissions, as JSON without the last brace.
-   * @param isAnonymous whether it is for a person of the hall, who gets nothing but questions and polls.
-   */
-  roomJson(id: string, permissions: string, isAnonymous: boolean): string {
-    const around = isAnonymous ? aroundForAnonymous : aroundPermissions;
-    const [before, after] = around(this.room(id)!);
-    return before + permissions + after;
-  }
-
-  /**
-   * The JSON of a view. Only a few are kept: each may be large, and there may be as
-   * many views as people.
-   */
-  jsonOf(
-    view: View,
-    { counting, changes }: SentCrowds,
-    make: () => string,
-  ): Buffer {
-    const known = this.#jsons[counting].get(view);
-    if (known?.changes === changes) return known.json;
-    const json = Buffer.from(make());
-    this.#jsons[counting].set(view, { json, changes });
-    return json;
   }
 
   /** The view of a user. Users with the same rights share one. */

@@ -180,7 +180,7 @@ void t.test("a subscription that fails", async (t) => {
     goOn();
     t.match(await ben.answered("late"), ["error", "late"]);
     const later = idOf(await say(ada, channel, "later"));
-    await until(() => channels.lastDelivered("demo", channel) >= later);
+    await until(() => channels.feed.cursorOf("demo", channel) >= later);
     await channels.sent(channel, later);
     t.same(
       (await ben.all()).map(([, data]) => idOf(data)),

@@ -1,5 +1,5 @@
 import t from "tap";
-import { Spent } from "../../live/people/rates.js";
+import { Spent } from "../../live/people/spent.js";
 import { Wire } from "./wire.js";
 
 const KEPT = 30_000;

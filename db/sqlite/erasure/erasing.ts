@@ -36,6 +36,10 @@ const ERASING_SOON = new Set<WriteName>([
 /** Writes that delete channels and leave their events. */
 const LEAVING = new Set<WriteName>(["eraseUser", "deleteWorld", "deleteRoom"]);
 
+/** Whether something follows the commit of a write in any case. */
+const isFollowed = ([, name]: WriteCall): boolean =>
+  ERASING.has(name) || LEAVING.has(name);
+
 /** How often it is looked whether another process died before it had finished an erasure, in milliseconds. */
 const PATROL = 60_000;
 
@@ -96,6 +100,11 @@ export class Erasing {
 
   /** Is called after the commit of some writes, and before their answers are sent. */
   after(calls: readonly WriteCall[], answers: readonly WriteAnswer[]): void {
+    const hasErased = this.#erased.size > 0 || this.#erasedLog;
+    if (hasErased || calls.some(isFollowed)) this.#follow(calls, answers);
+  }
+
+  #follow(calls: readonly WriteCall[], answers: readonly WriteAnswer[]): void {
     const written = new Set(calls.map((call) => call[1]));
     const wrote = (name: WriteName) => written.has(name);
     const anyOf = (names: ReadonlySet<WriteName>) =>

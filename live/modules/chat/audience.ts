@@ -1,7 +1,6 @@
 import type { Clock } from "../../../db/log/clock.js";
 import type { Piece as Given, Pushes } from "../../delivery/push.js";
 import { nothingSent, type Sent } from "../../delivery/throttle.js";
-import { rateLimited } from "../../rules/problems.js";
 import type { WorldState } from "../../rules/world-state.js";
 import type { Connection } from "../../socket/connection.js";
 import type { Pump } from "../../socket/socket-writer.js";
@@ -34,7 +33,7 @@ const noReaders: readonly ReadonlySet<string>[] = [];
 let moment = 0;
 
 /** A connection with its subscriptions. */
-class Listener {
+export class Listener {
   /** The ids of the channels. */
   readonly channels = new Set<string>();
   /** The moment before which it counts as having no users. */
@@ -121,7 +120,7 @@ export class Subscription {
 }
 
 /** The subscribers of a channel in this process. */
-class Audience {
+export class Audience {
   readonly subscriptions = new Map<Connection, Subscription>();
   /** The moment of the last push of each user to all subscribers; the latest comes last. */
   readonly #told = new Map<string, number>();
@@ -220,91 +219,5 @@ class Audience {
       if (this.#told.size <= MAX_INVOLVED) break;
       this.#told.delete(user);
     }
-  }
-}
-
-/** How many channels a connection may subscribe to. */
-const MAX_CHANNELS = 200;
-
-/** Which connections of this process listen to which channels. */
-export class Subscriptions {
-  readonly #audiences = new Map<string, Audience>();
-  readonly #listeners = new Map<Connection, Listener>();
-  #count = 0;
-
-  /** How many there are. */
-  get count(): number {
-    return this.#count;
-  }
-
-  /** The subscribers of a channel; undefined without any. */
-  of(channel: string): Audience | undefined {
-    return this.#audiences.get(channel);
-  }
-
-  /** The channels of a connection. */
-  channelsOf(connection: Connection): string[] {
-    return [...(this.#listeners.get(connection)?.channels ?? [])];
-  }
-
-  /** A connection with its subscriptions. */
-  listener(connection: Connection): Listener {
-    let listener = this.#listeners.get(connection);
-    if (!listener) {
-      listener = new Listener(connection);
-      if (!connection.ended) this.#listeners.set(connection, listener);
-    }
-    return listener;
-  }
-
-  /**
-   * Subscribes a connection to a channel, or begins its subscription again. Pushes
-   * wait until it is started.
-   * @returns the subscription, and whether it is a new one.
-   * @throws {LiveError} if the connection has too many.
-   */
-  add(
-    connection: Connection,
-    channel: string,
-    isDirect: boolean,
-  ): { subscription: Subscription; isNew: boolean } {
-    const listener = this.listener(connection);
-    let audience = this.#audiences.get(channel);
-    const present = audience?.subscriptions.get(connection);
-    if (!present && listener.channels.size >= MAX_CHANNELS) throw rateLimited();
-    listener.forget();
-    if (present) {
-      present.hold();
-      return { subscription: present, isNew: false };
-    }
-    const subscription = new Subscription(listener);
-    if (connection.ended) return { subscription, isNew: false };
-    if (!audience) {
-      audience = new Audience(channel, isDirect);
-      this.#audiences.set(channel, audience);
-    }
-    audience.subscriptions.set(connection, subscription);
-    listener.channels.add(channel);
-    this.#count++;
-    return { subscription, isNew: true };
-  }
-
-  /** Ends a subscription. @returns whether there was one. */
-  remove(connection: Connection, channel: string): boolean {
-    const audience = this.#audiences.get(channel);
-    if (!audience?.subscriptions.delete(connection)) return false;
-    if (audience.subscriptions.size === 0) this.#audiences.delete(channel);
-    const listener = this.listener(connection);
-    listener.channels.delete(channel);
-    this.#count--;
-    return true;
-  }
-
-  /** Ends all subscriptions of a connection that has ended. */
-  leave(connection: Connection): void {
-    for (const channel of this.channelsOf(connection)) {
-      this.remove(connection, channel);
-    }
-    this.#listeners.delete(connection);
   }
 }

@@ -10,14 +10,11 @@ import type { Sendable } from "../../rules/encoding.js";
 import { nothingSent, type Sent, Throttle } from "../../delivery/throttle.js";
 import { hasModule, mayInRoom } from "../../rules/rights.js";
 import type { View, WorldState } from "../../rules/world-state.js";
-import {
-  type AudiencePorts,
-  type Subscription,
-  Subscriptions,
-} from "./audience.js";
+import type { AudiencePorts, Subscription } from "./audience.js";
 import type { Pushed } from "./batch.js";
 import { Feed, type FeedPorts } from "./feed.js";
 import { type MemberPorts, Members } from "./members.js";
+import { Subscriptions } from "./subscriptions.js";
 import { fitting, readUsers, usersIn } from "./users.js";
 
 /** How many join events a new direct channel may have. */
@@ -107,7 +104,7 @@ export class Channels {
     if (isNew && room) this.#note(connection, channel, "subscribe");
     // Events that this process delivers from now on wait for the start of the subscription.
     const { world } = connection;
-    const cursor = this.lastDelivered(world, channel);
+    const cursor = this.feed.cursorOf(world, channel);
     try {
       // Later entries have not come here yet, so their events will be delivered.
       const last = since ?? this.feed.lastOf(world);
@@ -191,16 +188,6 @@ export class Channels {
     this.#ports.presence.note(world, { do: what, connection: id, channel });
   }
 
-  /** Begins with a world that is followed now. */
-  begin(world: string): Promise<void> {
-    return this.feed.begin(world);
-  }
-
-  /** A world is followed no longer. */
-  forget(world: string): void {
-    this.feed.forget(world);
-  }
-
   /** A connection has ended. Presence handles that itself. */
   leave(connection: Connection): void {
     this.subscriptions.leave(connection);
@@ -217,11 +204,6 @@ export class Channels {
     }
   }
 
-  /** The id of an event up to which this process has delivered all events of a channel. */
-  lastDelivered(world: string, channel: string): number {
-    return this.feed.cursorOf(world, channel);
-  }
-
   /**
    * Resolves when this process has pushed an event, or has failed to.
    * @returns undefined if it is done, or if a crowd listens.
@@ -229,32 +211,6 @@ export class Channels {
   sent(channel: string, event: number): Promise<void> | undefined {
     const isCrowd = this.#ports.passes.isCrowd(this.#sizeOf(channel));
     return isCrowd ? undefined : this.feed.sent(channel, event);
-  }
-
-  /** The id of the event up to which unread notices were sent. */
-  lastNoticed(world: string, channel: string): number {
-    return this.feed.noticedOf(world, channel);
-  }
-
-  /** Whether a user is a member of a channel for as long as they are subscribed to it. */
-  isVolatileMember(world: string, channel: string, user: string): boolean {
-    return this.#ports.presence.attends(world, channel, user);
-  }
-
-  /** Makes a subscribed user a member for the duration of the subscription. */
-  attend({ world, id }: Connection, channel: string): void {
-    const step = { do: "attend", connection: id, channel } as const;
-    this.#ports.presence.note(world, step);
-  }
-
-  /**
-   * Ends such a membership, if there is one.
-   * @param silent the user is a lasting member now, which has a push of its own.
-   */
-  absent({ world, id, login }: Connection, channel: string, silent: boolean) {
-    if (!this.isVolatileMember(world, channel, login!.user)) return;
-    const step = { do: "absent", connection: id, channel, silent } as const;
-    this.#ports.presence.note(world, step);
   }
 
   #reacted({ world, channel, event }: EventOf<"chat.reacted">) {

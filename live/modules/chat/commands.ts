@@ -85,8 +85,15 @@ async function join(
       const { chat } = ports.store;
       const joined = await chat.join(world, channel, me.id, connection.author);
       if (joined) ports.metrics?.chatted(joined.event.type);
-      channels.absent(connection, channel, true);
-    } else if (!isMember) channels.attend(connection, channel);
+      endVisit(context, true);
+    } else if (!isMember) {
+      const visit = {
+        do: "attend",
+        connection: connection.id,
+        channel,
+      } as const;
+      ports.presence.note(world, visit);
+    }
   } catch (error) {
     if (!wasSubscribed) channels.unsubscribe(connection, channel);
     throw error;
@@ -105,13 +112,22 @@ function joinsVolatile(
     : isVolatile(room!.value);
 }
 
-async function leave({
-  ports,
-  connection,
-  channel,
-  room,
-  me,
-}: ChannelContext<ChatPorts>) {
+/**
+ * Ends a membership that lasts as long as the subscription, if there is one.
+ * @param silent the user is a lasting member now, which has a push of its own.
+ */
+function endVisit(
+  { ports, connection, channel, me }: ChannelContext<ChatPorts>,
+  silent: boolean,
+): void {
+  const { world, id } = connection;
+  if (!ports.presence.attends(world, channel, me.id)) return;
+  const step = { do: "absent", connection: id, channel, silent } as const;
+  ports.presence.note(world, step);
+}
+
+async function leave(context: ChannelContext<ChatPorts>) {
+  const { ports, connection, channel, room, me } = context;
   const { world } = connection;
   const { channels } = ports;
   const { chat } = ports.store;
@@ -132,6 +148,6 @@ async function leave({
   }
   // If the write failed, the client goes on getting messages.
   channels.unsubscribe(connection, channel);
-  channels.absent(connection, channel, false);
+  endVisit(context, false);
   return {};
 }

@@ -31,8 +31,8 @@ export interface ChatModule extends LiveModule {
 export function chatModule(ports: ChatModulePorts): ChatModule {
   const readStates: ReadStates = new ReadStates({
     ...ports,
-    lastDelivered: (world, channel) => channels.lastDelivered(world, channel),
-    lastNoticed: (world, channel) => channels.lastNoticed(world, channel),
+    lastDelivered: (world, channel) => channels.feed.cursorOf(world, channel),
+    lastNoticed: (world, channel) => channels.feed.noticedOf(world, channel),
   });
   const channels = new Channels(ports, readStates);
   const pages = new PageCache(ports.isCurrent);
@@ -40,7 +40,7 @@ export function chatModule(ports: ChatModulePorts): ChatModule {
     ...{ channels, readStates, pages },
     bound: bind(chat, { ...ports, channels, readStates, pages }),
     forceJoins: (connection) => forceJoins(ports, connection),
-    enter: (world) => channels.begin(world),
+    enter: (world) => channels.feed.begin(world),
     entrance: async (connection, user) => (view) =>
       readStates.enter(connection, user, view),
     leave(connection) {
@@ -49,7 +49,7 @@ export function chatModule(ports: ChatModulePorts): ChatModule {
     },
     forget(world) {
       pages.forget(world);
-      channels.forget(world);
+      channels.feed.forget(world);
     },
     stop: () => channels.close(),
     close: () => readStates.close(),

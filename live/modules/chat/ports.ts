@@ -1,6 +1,7 @@
 import type { ChatEventType, ChatStore } from "../../../db/contract/chat.js";
 import type { UserStore } from "../../../db/contract/store.js";
 import type { Clock } from "../../../db/log/clock.js";
+import type { Presence } from "../../people/presence.js";
 import type { Rates } from "../../people/rates.js";
 import type { Channels } from "./channels.js";
 import type { PageCache } from "./page-cache.js";
@@ -17,6 +18,7 @@ export interface ChatPorts {
   readonly limits: { readonly maxText: number };
   readonly store: { readonly chat: ChatStore; readonly users: UserStore };
   readonly rates: Rates;
+  readonly presence: Presence;
   readonly channels: Channels;
   readonly readStates: ReadStates;
   readonly pages: PageCache;

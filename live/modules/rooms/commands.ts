@@ -1,171 +1,31 @@
-import { type Clock, nextTurn } from "../../../db/log/clock.js";
-import type {
-  RoomStore,
-  RoomValue,
-  UserRecord,
-  UserStore,
-  Versioned,
+import {
+  type RoomValue,
+  StoreError,
+  type Versioned,
 } from "../../../db/contract/store.js";
-import { StoreError } from "../../../db/contract/store.js";
-import { kindOf } from "../../../db/rules/user-kinds.js";
-import { type Commands, reactions } from "../../../schemas/live/index.js";
-import { boundFault, compileValidator } from "../../../schemas/validate.js";
-import { RoomChanges } from "../../../schemas/rooms.js";
+import type { Commands } from "../../../schemas/live/index.js";
 import type { Context, RoomContext } from "../../context.js";
 import type { CommandTable } from "../../module.js";
-import type { Doors } from "../../people/doors.js";
-import type { Presence } from "../../people/presence.js";
-import type { Rates } from "../../people/rates.js";
-import {
-  invalidPayload,
-  LiveError,
-  rateLimited,
-} from "../../rules/problems.js";
-import { hasModule, isSilenced, mayInRoom } from "../../rules/rights.js";
-import { publicUser, roomSettings } from "../../rules/shapes.js";
-import { sizeOfProfile } from "../../rules/sizes.js";
-
-/** How many rooms a connection may be in. */
-const MAX_ROOMS = 100;
-
-/** How many viewers are listed at most. */
-const MAX_VIEWERS = 1000;
-
-/** The largest list of viewers, in characters of their profiles. */
-const MAX_VIEWERS_SIZE = 1024 * 1024;
-
-/** How many rooms are read at a time. */
-const PAGE = 500;
-
-/** How many users are read before other work gets its turn. */
-const USERS = 50;
-
-const validateChanges = compileValidator(RoomChanges);
-
-/** The ports of the commands about rooms. */
-export interface RoomPorts {
-  readonly clock: Clock;
-  readonly store: { readonly rooms: RoomStore; readonly users: UserStore };
-  readonly rates: Rates;
-  readonly doors: Doors;
-  readonly presence: Presence;
-  /** Counts a reaction in a room. */
-  readonly react: (
-    world: string,
-    room: string,
-    user: string,
-    emoji: string,
-  ) => void;
-}
+import { LiveError } from "../../rules/problems.js";
+import { hasModule } from "../../rules/rights.js";
+import type { RoomPorts } from "./ports.js";
+import { settings } from "./settings.js";
+import { visits } from "./visits.js";
 
 /** Rooms: viewers and settings. */
 export const rooms: CommandTable<
   Exclude<Extract<keyof Commands, `room.${string}`>, `room.invite.${string}`>,
   RoomPorts
 > = {
-  "room.enter": { inRoom: "room.view", handler: enter },
-  "room.leave": { inRoom: "any", handler: leave },
-  "room.react": { inRoom: "room.view", handler: react },
+  ...visits,
   "room.create": {
     large: true,
     requires: { any: ["room.create", "room.update"] },
     handler: create,
   },
   "room.delete": { inRoom: "room.delete", handler: remove },
-  "room.config.get": { inRoom: "room.update", handler: getConfig },
-  "room.config.patch": {
-    large: true,
-    inRoom: "room.update",
-    invalid: "config.invalid",
-    handler: patchConfig,
-  },
-  "room.config.list": { requires: "room.update", handler: listConfigs },
-  "room.config.reorder": {
-    large: true,
-    requires: "room.update",
-    handler: reorder,
-  },
-  "room.schedule": { inRoom: "room.announce", handler: schedule },
+  ...settings,
 };
-
-async function enter({
-  ports,
-  connection,
-  login,
-  world,
-  room,
-  me,
-  may,
-}: RoomContext<RoomPorts>) {
-  const { id } = room.value;
-  const again = connection.rooms.has(id);
-  if (connection.rooms.size >= MAX_ROOMS && !again) throw rateLimited();
-  const told = ports.rates.mayEnter(connection, me);
-  // A user who is inside enters again all the same, but without a push to others.
-  if (!told && !again) throw rateLimited();
-  const watches = mayInRoom(login, "room.viewers", world.value, room.value);
-  ports.doors.enterRoom(connection, id, watches, told);
-  if (!watches) return {};
-  const found = await viewersIn(ports, connection.world, id, me.id);
-  const admin = may("user.manage");
-  const now = ports.clock.date();
-  return {
-    viewers: found.map((user) => publicUser(user, world.value, now, admin)),
-  };
-}
-
-/**
- * The users in a room that fit into an answer, in the order of their coming.
- * @param self the id of a user who is always listed.
- */
-async function viewersIn(
-  { clock, presence, store }: RoomPorts,
-  world: string,
-  room: string,
-  self: string,
-): Promise<UserRecord[]> {
-  await presence.watch(world, room);
-  const present = presence.usersIn(world, room);
-  const ids = [...new Set([self, ...present])].slice(0, MAX_VIEWERS);
-  const viewers = new Map<string, UserRecord>();
-  const inOrder = () => present.flatMap((id) => viewers.get(id) ?? []);
-  let size = 0;
-  for (let i = 0; i < ids.length; i += USERS) {
-    if (i > 0) await nextTurn(clock);
-    for (const user of await store.users.getMany(
-      world,
-      ids.slice(i, i + USERS),
-    )) {
-      if (user.deleted || user.moderation_state === "banned") continue;
-      if (kindOf(user) !== "person") continue;
-      size += sizeOfProfile(user);
-      if (size > MAX_VIEWERS_SIZE) return inOrder();
-      viewers.set(user.id, user);
-    }
-  }
-  return inOrder();
-}
-
-async function leave({ ports, connection, room }: RoomContext<RoomPorts>) {
-  ports.doors.leaveRoom(connection, room.value.id);
-  return {};
-}
-
-const known: ReadonlySet<string> = new Set(reactions);
-
-async function react(
-  { ports, connection, room, me }: RoomContext<RoomPorts>,
-  { reaction }: Commands["room.react"]["payload"],
-) {
-  if (!known.has(reaction)) {
-    throw new LiveError("room.unknown_reaction", "Unknown reaction");
-  }
-  // Reactions above the rate are dropped silently, as are ones that come too soon.
-  if (!isSilenced(me) && ports.rates.mayMessage(connection)) {
-    ports.react(connection.world, room.value.id, me.id, reaction);
-  }
-  return {};
-}
 
 type NewModule = Record<string, unknown> & { type: string };
 
@@ -245,109 +105,5 @@ async function remove({ ports, connection, room }: RoomContext<RoomPorts>) {
   const { rooms } = ports.store;
   const { id } = room.value;
   await rooms.delete(connection.world, id, undefined, connection.author);
-  return {};
-}
-
-async function getConfig({ room }: RoomContext<RoomPorts>) {
-  return roomSettings(room.value);
-}
-
-/** Decimal text as a number. */
-const whole = (value: number | string | undefined): number | undefined =>
-  value === undefined ? undefined : Number(value);
-
-/** Leaves out undefined values. */
-const given = <T extends object>(fields: T): Partial<T> =>
-  Object.fromEntries(
-    Object.entries(fields).filter(([, value]) => value !== undefined),
-  ) as Partial<T>;
-
-const MAX_INT = 2 ** 31 - 1;
-
-async function patchConfig(
-  { ports, connection, room }: RoomContext<RoomPorts>,
-  payload: Commands["room.config.patch"]["payload"],
-) {
-  const { trait_grants, module_config, name, description } = payload;
-  const { picture, pretalx_id, force_join, schedule_data } = payload;
-  const changes = given({
-    name,
-    description: description === null ? "" : description,
-    module_config,
-    permission_config: trait_grants,
-    sorting_priority: whole(payload.sorting_priority),
-  });
-  const extras = given({
-    picture: picture === "" ? null : picture,
-    pretalx_id: whole(pretalx_id),
-    force_join,
-    schedule_data,
-  });
-  const invalid = validateChanges(changes);
-  if (invalid) throw invalidPayload(invalid.faults, "config.invalid");
-  const { pretalx_id: number = 0 } = extras;
-  if (number < 0 || number > MAX_INT) {
-    const faults = { pretalx_id: [`Must be from 0 to ${MAX_INT}.`] };
-    throw invalidPayload(faults, "config.invalid");
-  }
-  boundSchedule(schedule_data, "config.invalid");
-  const { rooms } = ports.store;
-  const all = { ...changes, extras };
-  const { id } = room.value;
-  const by = connection.author;
-  const { world } = connection;
-  const updated = await rooms.update(world, id, all, undefined, by);
-  return roomSettings(updated.value);
-}
-
-async function listConfigs({ ports, connection }: Context<RoomPorts>) {
-  const settings: ReturnType<typeof roomSettings>[] = [];
-  for (let page = 1; ; page++) {
-    const selection = { page, pageSize: PAGE };
-    const found = await ports.store.rooms.all(connection.world, selection);
-    settings.push(...found.map(({ value }) => roomSettings(value)));
-    if (found.length < PAGE) return settings;
-  }
-}
-
-async function reorder(
-  context: Context<RoomPorts>,
-  payload: Commands["room.config.reorder"]["payload"],
-) {
-  const { ports, connection } = context;
-  const ids = payload.filter((id): id is string => typeof id === "string");
-  await ports.store.rooms.reorder(connection.world, ids, connection.author);
-  return listConfigs(context);
-}
-
-/** The keys of the schedule data that clients use. */
-const SCHEDULE_KEYS = new Set(["session", "title", "computeSession"]);
-
-/** The most schedule data, in bytes of JSON. */
-const MAX_SCHEDULE = 16 * 1024;
-
-/** Bounds the schedule data, which all viewers of the room get with it. */
-function boundSchedule(data: unknown, code?: string): void {
-  const fault = boundFault(data ?? null, MAX_SCHEDULE);
-  if (fault) throw invalidPayload({ schedule_data: [fault] }, code);
-}
-
-async function schedule(
-  { ports, connection, room }: RoomContext<RoomPorts>,
-  { schedule_data: data }: Commands["room.schedule"]["payload"],
-) {
-  const isKnown =
-    data === null || Object.keys(data).every((key) => SCHEDULE_KEYS.has(key));
-  if (!isKnown) {
-    throw new LiveError("room.unknown_schedule_data", "Unknown schedule data");
-  }
-  boundSchedule(data);
-  const { rooms } = ports.store;
-  await rooms.schedule(
-    connection.world,
-    room.value.id,
-    data,
-    connection.author,
-  );
   return {};
 }

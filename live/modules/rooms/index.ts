@@ -1,5 +1,6 @@
 import { bind, type LiveModule } from "../../module.js";
-import { type RoomPorts, rooms } from "./commands.js";
+import { rooms } from "./commands.js";
+import type { RoomPorts } from "./ports.js";
 import { invites, type InvitePorts } from "./invites.js";
 
 /** Rooms: viewers and settings. */

@@ -1,80 +1,18 @@
-import type { UserRecord, UserStore } from "../../../db/contract/store.js";
 import type { Commands } from "../../../schemas/live/index.js";
 import type { Faults } from "../../../schemas/errors.js";
 import { boundFault } from "../../../schemas/validate.js";
 import { MAX_PROFILE } from "../../../schemas/plain/limits.js";
-import { uuid } from "../../../schemas/plain/texts.js";
-import type { Clock } from "../../../db/log/clock.js";
-import type { Context, Sender } from "../../context.js";
-import type { CommandTable } from "../../module.js";
-import type { Presence } from "../../people/presence.js";
-import type { Searches } from "./searches.js";
-import type { Connection } from "../../socket/connection.js";
-import {
-  invalidPayload,
-  LiveError,
-  tooLarge,
-  unknownUser,
-  worldDenied,
-} from "../../rules/problems.js";
 import { kindOf } from "../../../db/rules/user-kinds.js";
+import type { Context } from "../../context.js";
+import type { CommandTable } from "../../module.js";
+import { invalidPayload, worldDenied } from "../../rules/problems.js";
 import { isSilenced } from "../../rules/rights.js";
-import {
-  listedUser,
-  listIn,
-  objectIn,
-  publicUser,
-  traitsOfBadge,
-} from "../../rules/shapes.js";
-import { sizeOfProfile } from "../../rules/sizes.js";
-
-/** How many users one request reads. */
-const MOST = 100;
-
-/**
- * How many users are read at a time for the list of all. The store refuses pages that
- * are too large, which this many users cannot be.
- */
-const PAGE = 200;
-
-/** The largest list of all users, in characters of their profiles. */
-const MAX_LIST = 8 * 1024 * 1024;
+import { finding } from "./finding.js";
+import { decisions } from "./moderation.js";
+import { personNamed, type UserPorts } from "./people.js";
 
 /** The largest client state, in bytes of JSON. */
 const MAX_CLIENT_STATE = 32 * 1024;
-
-const NONE = { results: [], isLastPage: true };
-
-type Named = Commands["user.ban"]["payload"];
-
-const UUID = new RegExp(uuid.pattern);
-
-/** The ports of the commands about users. */
-export interface UserPorts {
-  readonly clock: Clock;
-  readonly store: { readonly users: UserStore };
-  readonly presence: Presence;
-  readonly searches: Searches;
-  /** Makes the user of a connection a member of the rooms that ask for it. It never rejects. */
-  readonly forceJoins: (connection: Connection) => Promise<void>;
-}
-
-/** What moderators decide about users. */
-export const moderation: CommandTable<
-  "user.ban" | "user.silence" | "user.reactivate",
-  UserPorts,
-  Sender
-> = {
-  "user.ban": { requires: "user.manage", handler: moderate("banned", "ban") },
-  "user.silence": {
-    requires: "user.manage",
-    handler: moderate("silenced", "silence"),
-  },
-  "user.reactivate": {
-    requires: "user.manage",
-    handler: moderate("", "reactivate"),
-  },
-};
 
 /** The users of a world, and their moderation. */
 export const users: CommandTable<
@@ -86,24 +24,13 @@ export const users: CommandTable<
 > = {
   "user.update": { requires: "world.view", handler: update },
   "user.admin.update": { requires: "user.delete", handler: updateOther },
-  "user.fetch": { requires: "world.view", handler: fetchUsers },
-  "user.list": { requires: "user.list", handler: list },
-  "user.list.search": { requires: "login", handler: search },
-  "user.online_status": { requires: "world.view", handler: onlineStatus },
-  ...moderation,
-  "user.delete": { requires: "user.delete", handler: erase },
-  "user.block": { requires: "login", handler: block },
-  "user.unblock": { requires: "login", handler: unblock },
-  "user.list.blocked": { requires: "login", handler: listBlocked },
+  ...finding,
+  ...decisions,
   "exhibition.get.staffed_by_user": {
     requires: "login",
     handler: async () => ({ exhibitors: [] }),
   },
 };
-
-/** A user as the caller sees them. */
-const shown = ({ ports, may, world }: Context<UserPorts>, user: UserRecord) =>
-  publicUser(user, world.value, ports.clock.date(), may("user.manage"));
 
 /** Refuses values that are too large to be stored. */
 function boundSize(
@@ -137,35 +64,6 @@ async function update(
   return {};
 }
 
-/**
- * The user that a payload names.
- * @param action the last word of the action, if it is not for oneself.
- */
-async function userNamed(
-  { ports, connection, me }: Context<UserPorts, Sender>,
-  { id }: Named,
-  action?: string,
-): Promise<UserRecord> {
-  if (action !== undefined && id === me.id) {
-    throw new LiveError(`user.${action}.self`, "Not for yourself.");
-  }
-  const isId = typeof id === "string" && UUID.test(id);
-  const user = isId && (await ports.store.users.get(connection.world, id));
-  if (!user) throw unknownUser();
-  return user;
-}
-
-/** The same, without users who were erased. */
-async function personNamed(
-  context: Context<UserPorts, Sender>,
-  payload: Named,
-  action?: string,
-): Promise<UserRecord> {
-  const user = await userNamed(context, payload, action);
-  if (user.deleted) throw unknownUser();
-  return user;
-}
-
 async function updateOther(
   context: Context<UserPorts>,
   payload: Commands["user.admin.update"]["payload"],
@@ -187,176 +85,4 @@ async function updateOther(
   const { connection: _, ...by } = connection.author;
   await ports.store.users.update(connection.world, id, changes, by);
   return {};
-}
-
-/** What `user.list` can list. */
-const kinds = ["person", "kiosk", "anonymous"] as const;
-
-/** The first ids that can name a user. */
-const idsIn = (ids: readonly unknown[]): string[] => [
-  ...new Set(
-    ids
-      .slice(0, MOST)
-      .filter((id): id is string => typeof id === "string" && UUID.test(id)),
-  ),
-];
-
-async function fetchUsers(
-  context: Context<UserPorts>,
-  { id, ids, pretalx_ids }: Commands["user.fetch"]["payload"],
-) {
-  const { ports, connection } = context;
-  const { users } = ports.store;
-  if (ids !== undefined) {
-    const found = await users.getMany(connection.world, idsIn(ids));
-    return Object.fromEntries(
-      found
-        .filter((user) => kindOf(user) === "person")
-        .map((user) => [user.id, shown(context, user)]),
-    );
-  }
-  if (pretalx_ids !== undefined) {
-    const named = pretalx_ids
-      .slice(0, MOST)
-      .filter((id) => typeof id === "string" || typeof id === "number")
-      .map(String);
-    const found = await users.byPretalx(connection.world, named);
-    return Object.fromEntries(
-      found.map((user) => [user.pretalx_id!, shown(context, user)]),
-    );
-  }
-  if (id === undefined) {
-    throw invalidPayload({
-      id: ["This field is required, or ids, or pretalx_ids."],
-    });
-  }
-  return shown(context, await userNamed(context, { id }));
-}
-
-async function list(
-  context: Context<UserPorts>,
-  payload: Commands["user.list"]["payload"],
-) {
-  const { ports, connection, may } = context;
-  const { type = "person", include_banned = true } = payload ?? {};
-  const kind = kinds.find((known) => known === type);
-  if (!kind) return { results: [] };
-  const banned = payload !== null && include_banned && may("user.manage");
-  return ports.searches.run(connection, async (signal) => {
-    const results: ReturnType<typeof shown>[] = [];
-    let size = 0;
-    for (let page = 1; ; page++) {
-      const { users } = await ports.store.users.search(
-        connection.world,
-        { page, pageSize: PAGE, banned, kind },
-        signal,
-      );
-      results.push(...users.map((user) => shown(context, user)));
-      for (const user of users) size += sizeOfProfile(user);
-      if (size > MAX_LIST) throw tooLarge();
-      if (users.length < PAGE) return { results };
-    }
-  });
-}
-
-async function search(
-  context: Context<UserPorts>,
-  payload: Commands["user.list.search"]["payload"],
-) {
-  const { ports, connection, world, may } = context;
-  const { config } = world.value;
-  const { search_term, badge, include_banned = true } = payload;
-  const page = Number(payload.page);
-  const { page_size = 20, search_min_chars = 0 } =
-    objectIn(config, "user_list") ?? {};
-  const size = Math.trunc(Number(page_size)) || 20;
-  const pageSize = Math.min(Math.max(size, 1), 1000);
-  const term = search_term.trim();
-  if (page < 1 || (!badge && term.length < Number(search_min_chars)))
-    return NONE;
-  const traits = badge ? traitsOfBadge(badge, config) : undefined;
-  if (traits?.length === 0) return NONE;
-  const admin = may("user.manage");
-  const selection = {
-    page,
-    pageSize,
-    named: true,
-    banned: admin && include_banned,
-    fields: searchableFields(listIn(config, "profile_fields")),
-    ...(term && { term }),
-    ...(traits && { traits }),
-  };
-  const { count, users } = await ports.searches.run(connection, (signal) =>
-    ports.store.users.search(connection.world, selection, signal),
-  );
-  if (users.length === 0) return NONE;
-  const rows = users.map((user) =>
-    listedUser(user, world.value, ports.clock.date(), admin),
-  );
-  // Within a page, the first ones.
-  rows.sort((a, b) => Number(a.inactive) - Number(b.inactive));
-  return { results: rows, isLastPage: page * pageSize >= count };
-}
-
-/** The ids of the fields of profiles that may be searched. */
-const searchableFields = (fields: readonly unknown[]): string[] =>
-  fields.flatMap((field) => {
-    const { id, searchable } = (field ?? {}) as Record<string, unknown>;
-    return searchable === true && typeof id === "string" ? [id] : [];
-  });
-
-async function onlineStatus(
-  { ports, connection }: Context<UserPorts>,
-  { ids }: Commands["user.online_status"]["payload"],
-) {
-  return Object.fromEntries(
-    idsIn(ids).map((id) => [id, ports.presence.isOnline(connection.world, id)]),
-  );
-}
-
-function moderate(state: UserRecord["moderation_state"], action: string) {
-  return async (context: Context<UserPorts, Sender>, payload: Named) => {
-    const { id } = await personNamed(context, payload, action);
-    const { ports, connection } = context;
-    await ports.store.users.moderate(
-      connection.world,
-      id,
-      state,
-      connection.author,
-    );
-    return {};
-  };
-}
-
-async function erase(context: Context<UserPorts>, payload: Named) {
-  const { id } = await personNamed(context, payload, "delete");
-  const { ports, connection } = context;
-  const name = { user_id: id };
-  await ports.store.users.erase(connection.world, name, connection.author);
-  return {};
-}
-
-async function block(context: Context<UserPorts>, payload: Named) {
-  const { id } = await personNamed(context, payload, "block");
-  const { ports, connection, me } = context;
-  await ports.store.users.block(connection.world, me.id, id, connection.author);
-  return {};
-}
-
-async function unblock(context: Context<UserPorts>, payload: Named) {
-  const { id } = await personNamed(context, payload, "unblock");
-  const { ports, connection, me } = context;
-  await ports.store.users.unblock(
-    connection.world,
-    me.id,
-    id,
-    connection.author,
-  );
-  return {};
-}
-
-async function listBlocked(context: Context<UserPorts>) {
-  const { ports, connection, me } = context;
-  const blocked = await ports.store.users.blocked(connection.world, me.id);
-  return { users: blocked.map((user) => shown(context, user)) };
 }

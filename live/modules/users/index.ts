@@ -1,6 +1,7 @@
 import { bind, type LiveModule } from "../../module.js";
 import type { Connection } from "../../socket/connection.js";
-import { type UserPorts, users } from "./commands.js";
+import { users } from "./commands.js";
+import type { UserPorts } from "./people.js";
 import { type KioskPorts, kiosks } from "./kiosks.js";
 import { webPush, type WebPushPorts } from "./web-push.js";
 import { type SearchPorts, Searches } from "./searches.js";

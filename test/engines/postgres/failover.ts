@@ -79,7 +79,7 @@ export const failover: Part = async (t) => {
   for (let i = 0; i < 40; i++) last = await say(ada, `lost ${i}`);
   await heard(ben, "lost 39");
   await until(
-    () => layer.chat.channels.lastDelivered("demo", channel) === last,
+    () => layer.chat.channels.feed.cursorOf("demo", channel) === last,
   );
   await postgres.stop("immediate");
   execFileSync("rm", ["-r", data]);

@@ -1,6 +1,4 @@
-import { detach } from "../../../../db/detach.js";
-import { type Clock, sleep } from "../../../../db/log/clock.js";
-import { StoreError } from "../../../../db/contract/store.js";
+import type { Clock } from "../../../../db/log/clock.js";
 import type { FastifyBaseLogger } from "fastify";
 import type { ChatStore } from "../../../../db/contract/chat.js";
 import type { Replica } from "../../../people/replica/replica.js";
@@ -8,13 +6,13 @@ import { LiveError } from "../../../rules/problems.js";
 import type { Gone } from "../../../people/replica/copies.js";
 import type { ForeignItem, Topic } from "../../../people/replica/topic.js";
 import { guardianIn } from "./guardian.js";
+import { MarkWriter } from "./mark-writer.js";
 import {
   isTold,
   keyOf,
   type Made,
   madeOf,
   MarkMap,
-  rowsOf,
   type Told,
   toldOf,
 } from "./mark.js";
@@ -23,35 +21,13 @@ import {
 const REPORT_DELAY = 20;
 
 /**
- * How long a mark waits until it is written, in milliseconds. A reader of a busy room makes
- * one for each message, and only the last is written.
- */
-const WRITE_DELAY = 10_000;
-
-/** How long marks of users who left wait for each other, in milliseconds. */
-const LEAVE_DELAY = 20;
-
-/** How long marks wait that could not be written, in milliseconds. */
-const RETRY_DELAY = 1000;
-
-/** After how many faults of the server in a row marks are given up. */
-const MAX_FAULTS = 10;
-
-/**
  * How long other processes can get a mark after it was written, in milliseconds. Messages
  * may be lost, and users have to see what they read elsewhere.
  */
 const TOLD_TIME = 5000;
 
-/** How many marks are written at a time. */
-const SLICE = 200;
-
 /** How many marks may wait when the store does not take any. Then marking is refused. */
 const MAX_PENDING = 200_000;
-
-/** How long a process that stops tries to write, and how often, in milliseconds. */
-const CLOSE_PATIENCE = 3000;
-const CLOSE_PAUSE = 100;
 
 /** The ports of marks. */
 export interface MarkPorts {
@@ -79,18 +55,16 @@ export class Marks {
   /** The processes that got marks of worlds in which they have no people. */
   readonly #guardians = new Set<string>();
   #lastAt = 0;
-  #stopWriting: (() => void) | undefined;
-  /** The users who left, and whose marks are written next. */
-  readonly #left = new Set<string>();
-  #writing: Promise<void> = Promise.resolve();
-  /** How often in a row some marks could not be written by a fault of the server. */
-  #faults = 0;
-  #closed = false;
+  readonly #writer: MarkWriter;
 
   /** @param onForeign gets each mark that was made in another process. */
   constructor(ports: MarkPorts, onForeign: (mark: Made) => void) {
     this.#ports = ports;
     this.#onForeign = onForeign;
+    this.#writer = new MarkWriter(ports, this.#own, {
+      wrote: (marks) => this.#wrote(marks),
+      rested: () => this.#shareLeft(),
+    });
     this.#topic = ports.replica.topic<Told>({
       name: "marks",
       delay: REPORT_DELAY,
@@ -156,7 +130,7 @@ export class Marks {
   #keep(mark: Made): void {
     this.#own.set(mark);
     this.#share(mark);
-    this.#writeSoon();
+    this.#writer.writeSoon();
   }
 
   /** Sends others a mark that they may have to write. */
@@ -192,75 +166,6 @@ export class Marks {
     for (const scope of [mark.world, ...this.#guardians]) {
       this.#topic.delete(scope, keyOf(mark));
     }
-  }
-
-  /** The last connection of a user has left: the next one may be elsewhere. */
-  leave(user: string): void {
-    if (this.#closed || !this.#own.has(user)) return;
-    if (this.#left.size === 0) {
-      this.#ports.clock.after(LEAVE_DELAY, () => {
-        const left = [...this.#left];
-        this.#left.clear();
-        const marks = () => left.flatMap((name) => [...this.#own.of(name)]);
-        detach(this.#write(marks));
-      });
-    }
-    this.#left.add(user);
-  }
-
-  #writeSoon(delay = WRITE_DELAY): void {
-    if (this.#closed) return;
-    this.#stopWriting ??= this.#ports.clock.after(delay, () => {
-      const written = this.#writeAll().then((isDone) => {
-        this.#stopWriting = undefined;
-        if (this.pending > 0) this.#writeSoon(isDone ? undefined : RETRY_DELAY);
-      });
-      detach(written);
-    });
-  }
-
-  #writeAll(): Promise<boolean> {
-    return this.#write(() => [...this.#own.all()]);
-  }
-
-  /**
-   * Writes marks after those that are being written. Failed ones stay.
-   * @param marks chooses them when it is their turn.
-   * @returns whether none has failed. It never rejects.
-   */
-  #write(marks: () => readonly Made[]): Promise<boolean> {
-    const written = this.#writing.then(() => this.#store(marks()));
-    this.#writing = written.then(() => {});
-    return written;
-  }
-
-  async #store(all: readonly Made[]): Promise<boolean> {
-    let isDone = true;
-    let hasFault = false;
-    for (let i = 0; i < all.length; i += SLICE) {
-      const slice = all
-        .slice(i, i + SLICE)
-        .filter((mark) => this.#own.get(mark.user, mark.channel) === mark);
-      if (slice.length === 0) continue;
-      try {
-        await this.#ports.store.chat.mark(slice.flatMap(rowsOf));
-      } catch (error) {
-        if (error instanceof StoreError) {
-          this.#ports.log.warn(error, "marks are written later");
-          isDone = false;
-          break;
-        }
-        this.#ports.log.error(error, "marks could not be written");
-        hasFault = true;
-        isDone = false;
-        // It must not hold up the others, nor be repeated for ever.
-        if (this.#faults < MAX_FAULTS) continue;
-      }
-      this.#wrote(slice.filter((mark) => this.#own.delete(mark)));
-    }
-    this.#faults = hasFault ? this.#faults + 1 : 0;
-    this.#shareLeft();
-    return isDone;
   }
 
   /** Processes with copies of marks may have ended, while the store takes none. */
@@ -336,21 +241,13 @@ export class Marks {
     if (!own || own.at < mark.at) this.#keep({ ...mark, forward: true });
   }
 
+  /** The last connection of a user has left: the next one may be elsewhere. */
+  leave(user: string): void {
+    this.#writer.leave(user);
+  }
+
   /** Writes everything. */
-  async close(): Promise<void> {
-    this.#closed = true;
-    this.#stopWriting?.();
-    await this.#writing;
-    const { clock } = this.#ports;
-    const ends = clock.now() + CLOSE_PATIENCE;
-    while (this.pending > 0) {
-      await this.#writeAll();
-      if (this.pending === 0) break;
-      if (clock.now() >= ends) {
-        this.#ports.log.error({ marks: this.pending }, "marks are lost");
-        break;
-      }
-      await sleep(clock, CLOSE_PAUSE);
-    }
+  close(): Promise<void> {
+    return this.#writer.close();
   }
 }

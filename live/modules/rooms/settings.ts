@@ -1,0 +1,138 @@
+import type { Commands } from "../../../schemas/live/index.js";
+import { RoomChanges } from "../../../schemas/rooms.js";
+import { boundFault, compileValidator } from "../../../schemas/validate.js";
+import type { Context, RoomContext } from "../../context.js";
+import type { CommandTable } from "../../module.js";
+import { invalidPayload, LiveError } from "../../rules/problems.js";
+import { roomSettings } from "../../rules/shapes.js";
+import type { RoomPorts } from "./ports.js";
+
+/** How many rooms are read at a time. */
+const PAGE = 500;
+
+const validateChanges = compileValidator(RoomChanges);
+
+/** The settings of rooms that exist. */
+export const settings: CommandTable<
+  `room.config.${"get" | "patch" | "list" | "reorder"}` | "room.schedule",
+  RoomPorts
+> = {
+  "room.config.get": { inRoom: "room.update", handler: getConfig },
+  "room.config.patch": {
+    large: true,
+    inRoom: "room.update",
+    invalid: "config.invalid",
+    handler: patchConfig,
+  },
+  "room.config.list": { requires: "room.update", handler: listConfigs },
+  "room.config.reorder": {
+    large: true,
+    requires: "room.update",
+    handler: reorder,
+  },
+  "room.schedule": { inRoom: "room.announce", handler: schedule },
+};
+
+async function getConfig({ room }: RoomContext<RoomPorts>) {
+  return roomSettings(room.value);
+}
+
+/** Decimal text as a number. */
+const whole = (value: number | string | undefined): number | undefined =>
+  value === undefined ? undefined : Number(value);
+
+/** Leaves out undefined values. */
+const given = <T extends object>(fields: T): Partial<T> =>
+  Object.fromEntries(
+    Object.entries(fields).filter(([, value]) => value !== undefined),
+  ) as Partial<T>;
+
+const MAX_INT = 2 ** 31 - 1;
+
+async function patchConfig(
+  { ports, connection, room }: RoomContext<RoomPorts>,
+  payload: Commands["room.config.patch"]["payload"],
+) {
+  const { trait_grants, module_config, name, description } = payload;
+  const { picture, pretalx_id, force_join, schedule_data } = payload;
+  const changes = given({
+    name,
+    description: description === null ? "" : description,
+    module_config,
+    permission_config: trait_grants,
+    sorting_priority: whole(payload.sorting_priority),
+  });
+  const extras = given({
+    picture: picture === "" ? null : picture,
+    pretalx_id: whole(pretalx_id),
+    force_join,
+    schedule_data,
+  });
+  const invalid = validateChanges(changes);
+  if (invalid) throw invalidPayload(invalid.faults, "config.invalid");
+  const { pretalx_id: number = 0 } = extras;
+  if (number < 0 || number > MAX_INT) {
+    const faults = { pretalx_id: [`Must be from 0 to ${MAX_INT}.`] };
+    throw invalidPayload(faults, "config.invalid");
+  }
+  boundSchedule(schedule_data, "config.invalid");
+  const { rooms } = ports.store;
+  const all = { ...changes, extras };
+  const { id } = room.value;
+  const by = connection.author;
+  const { world } = connection;
+  const updated = await rooms.update(world, id, all, undefined, by);
+  return roomSettings(updated.value);
+}
+
+async function listConfigs({ ports, connection }: Context<RoomPorts>) {
+  const settings: ReturnType<typeof roomSettings>[] = [];
+  for (let page = 1; ; page++) {
+    const selection = { page, pageSize: PAGE };
+    const found = await ports.store.rooms.all(connection.world, selection);
+    settings.push(...found.map(({ value }) => roomSettings(value)));
+    if (found.length < PAGE) return settings;
+  }
+}
+
+async function reorder(
+  context: Context<RoomPorts>,
+  payload: Commands["room.config.reorder"]["payload"],
+) {
+  const { ports, connection } = context;
+  const ids = payload.filter((id): id is string => typeof id === "string");
+  await ports.store.rooms.reorder(connection.world, ids, connection.author);
+  return listConfigs(context);
+}
+
+/** The keys of the schedule data that clients use. */
+const SCHEDULE_KEYS = new Set(["session", "title", "computeSession"]);
+
+/** The most schedule data, in bytes of JSON. */
+const MAX_SCHEDULE = 16 * 1024;
+
+/** Bounds the schedule data, which all viewers of the room get with it. */
+function boundSchedule(data: unknown, code?: string): void {
+  const fault = boundFault(data ?? null, MAX_SCHEDULE);
+  if (fault) throw invalidPayload({ schedule_data: [fault] }, code);
+}
+
+async function schedule(
+  { ports, connection, room }: RoomContext<RoomPorts>,
+  { schedule_data: data }: Commands["room.schedule"]["payload"],
+) {
+  const isKnown =
+    data === null || Object.keys(data).every((key) => SCHEDULE_KEYS.has(key));
+  if (!isKnown) {
+    throw new LiveError("room.unknown_schedule_data", "Unknown schedule data");
+  }
+  boundSchedule(data);
+  const { rooms } = ports.store;
+  await rooms.schedule(
+    connection.world,
+    room.value.id,
+    data,
+    connection.author,
+  );
+  return {};
+}
