@@ -12,8 +12,11 @@ import {
   isOneOf,
   isRecord,
   isText,
+  MAX_PARTS,
   type Shape,
 } from "../../schemas/plain/shapes.js";
+import { isPoll } from "../contract/polls.js";
+import { isQuestion } from "../contract/questions.js";
 import type { Entry } from "../log/entries.js";
 import type { HintMessage, LiveMessage } from "./bus.js";
 
@@ -22,9 +25,6 @@ const MAX_HINTS = 5_000;
 
 /** How many users an entry names at most. An entry with more is read from the log. */
 const MAX_USERS = 20_000;
-
-/** How many options, reactions, rules, or parts of rules there are at most, and then some. */
-const MAX_PARTS = 1_000;
 
 const isUsers = isListOf(isId, MAX_USERS);
 const isSeq: Shape = (value) => isCount(value) && value !== 0;
@@ -87,36 +87,6 @@ const isAnnouncement = isRecord({
   text: isText,
   show_until: isNullOr(isNumber),
   state: isOneOf("draft", "active", "archived"),
-});
-
-const isQuestion = isRecord(
-  {
-    id: isId,
-    room: isId,
-    sender: isNullOr(isId),
-    moderator: isNullOr(isId),
-    content: isText,
-    state: isOneOf("mod_queue", "visible", "archived"),
-    answered: isFlag,
-    is_pinned: isFlag,
-    timestamp: isNumber,
-    score: isCount,
-  },
-  // An entry of an earlier version has none.
-  { named: isFlag },
-);
-
-const isOption = isRecord({ id: isId, content: isText, order: isNumber });
-const isPoll = isRecord({
-  id: isId,
-  room: isId,
-  content: isText,
-  state: isOneOf("draft", "open", "closed", "archived"),
-  poll_type: isOneOf("choice", "multi"),
-  is_pinned: isFlag,
-  timestamp: isNumber,
-  options: isListOf(isOption, MAX_PARTS),
-  results: isMapOf(isCount, MAX_PARTS),
 });
 
 const ofWorld = entryWith();

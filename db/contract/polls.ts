@@ -1,3 +1,16 @@
+import {
+  isCount,
+  isFlag,
+  isId,
+  isListOf,
+  isMapOf,
+  isNumber,
+  isOneOf,
+  isRecord,
+  isText,
+  MAX_PARTS,
+  type Shape,
+} from "../../schemas/plain/shapes.js";
 import type { Author } from "./author.js";
 import type { Item, ItemStore, ItemUpdate } from "./items.js";
 
@@ -28,6 +41,25 @@ export interface Poll extends Item {
    */
   results: Record<string, number>;
 }
+
+const isOption = isRecord({
+  id: isId,
+  content: isText,
+  order: isNumber,
+} satisfies Record<keyof PollOption, Shape>);
+
+/** A poll that another process sends. */
+export const isPoll = isRecord({
+  id: isId,
+  room: isId,
+  content: isText,
+  state: isOneOf("draft", "open", "closed", "archived"),
+  poll_type: isOneOf("choice", "multi"),
+  is_pinned: isFlag,
+  timestamp: isNumber,
+  options: isListOf(isOption, MAX_PARTS),
+  results: isMapOf(isCount, MAX_PARTS),
+} satisfies Record<keyof Poll, Shape>);
 
 /** The choice of one user in a poll. An empty one means no vote. */
 export interface Ballot {
@@ -75,6 +107,15 @@ export interface PollChanges {
       }[]
     | undefined;
 }
+
+/** The changes of a poll of which the log has the values. */
+export const POLL_CHANGES = [
+  "content",
+  "state",
+  "poll_type",
+  "is_pinned",
+  "options",
+] as const satisfies readonly (keyof PollChanges)[];
 
 /** Which polls are listed. */
 export interface PollSelection {

@@ -1,5 +1,16 @@
 // Part of db/contract/store.ts: questions. `Store` has the rules for every method.
 
+import {
+  isCount,
+  isFlag,
+  isId,
+  isNullOr,
+  isNumber,
+  isOneOf,
+  isRecord,
+  isText,
+  type Shape,
+} from "../../schemas/plain/shapes.js";
 import type { Author } from "./author.js";
 import type { Item, ItemStore } from "./items.js";
 
@@ -19,6 +30,24 @@ export interface Question extends Item {
   /** How many users vote for it. Votes of erased users count. */
   score: number;
 }
+
+/** A question that another process sends. */
+export const isQuestion = isRecord(
+  {
+    id: isId,
+    room: isId,
+    sender: isNullOr(isId),
+    moderator: isNullOr(isId),
+    content: isText,
+    state: isOneOf("mod_queue", "visible", "archived"),
+    answered: isFlag,
+    is_pinned: isFlag,
+    timestamp: isNumber,
+    score: isCount,
+  } satisfies Record<Exclude<keyof Question, "named">, Shape>,
+  // An entry of an earlier version has none.
+  { named: isFlag },
+);
 
 /** A question as one user sees it. */
 export interface SeenQuestion extends Question {
@@ -42,6 +71,14 @@ export interface QuestionChanges {
   /** True also ends the pin of another question. */
   is_pinned?: boolean | undefined;
 }
+
+/** The changes of a question of which the log has the values. */
+export const QUESTION_CHANGES = [
+  "content",
+  "state",
+  "answered",
+  "is_pinned",
+] as const satisfies readonly (keyof QuestionChanges)[];
 
 /**
  * The questions of rooms. An update and a pin note their user as the moderator of each

@@ -3,8 +3,8 @@ import { isPublic, isVisible } from "../../schemas/plain/items.js";
 import type { ChatEvent } from "../contract/chat.js";
 import type { Item } from "../contract/items.js";
 import type { UserChanges } from "../contract/store.js";
-import type { Poll } from "../contract/polls.js";
-import type { Question } from "../contract/questions.js";
+import { type Poll, POLL_CHANGES } from "../contract/polls.js";
+import { type Question, QUESTION_CHANGES } from "../contract/questions.js";
 import type { Announcement } from "../contract/announcements.js";
 import type { Given } from "./draft.js";
 import type { PublicModeration } from "./entries.js";
@@ -164,7 +164,7 @@ export const {
   "wasVisible",
   isVisible,
   (before, after) => ({ ...after, content: before.content }),
-  ["content", "state", "answered", "is_pinned"],
+  QUESTION_CHANGES,
 );
 
 export const {
@@ -178,5 +178,5 @@ export const {
   "wasPublic",
   isPublic,
   (before, { state, is_pinned }) => ({ ...before, state, is_pinned }),
-  ["content", "state", "poll_type", "is_pinned", "options"],
+  POLL_CHANGES,
 );

@@ -7,6 +7,9 @@ export type Shape = (value: unknown) => boolean;
 /** The longest id. */
 const MAX_ID = 500;
 
+/** How many options, reactions, rules, or parts of rules there are at most, and then some. */
+export const MAX_PARTS = 1_000;
+
 /** How deep JSON may be. Functions that write or compare it recurse for each level. */
 const MAX_DEPTH = 100;
 
