@@ -56,8 +56,9 @@ const inOrder = (
 ): CopiedRows => ({
   table,
   rows: rows.map((row) =>
-    table.columns.map(({ name }) =>
-      name === "world_id" ? world : (row[name] ?? null),
+    table.columns.map(({ name, formerly = null }) =>
+      // Such a document lacks newer columns.
+      name === "world_id" ? world : (row[name] ?? formerly),
     ),
   ),
 });
@@ -100,7 +101,6 @@ function questionParts(questions: readonly QuestionCopy[]): Parts {
     id: question.id,
     room_id: question.room,
     sender: question.sender ?? null,
-    named: 0,
     moderator: question.moderator ?? null,
     content: question.content,
     state: question.state,
