@@ -3,37 +3,63 @@ import { defineConfig } from "vite";
 
 const at = (path: string) => new URL(path, import.meta.url).pathname;
 
-type GetModuleInfo = (id: string) => { importedIds: readonly string[] } | null;
+type GetModuleInfo = (id: string) => {
+  importedIds: readonly string[];
+  dynamicallyImportedIds: readonly string[];
+} | null;
 
-/** The modules that a module reaches by static imports, itself included. */
+/**
+ * The modules that a module reaches, itself included.
+ * @param follows whether dynamic imports of a module count.
+ */
 function reachOf(
   id: string,
   getModuleInfo: GetModuleInfo,
+  follows: (id: string) => boolean,
   found = new Set<string>(),
 ): Set<string> {
   if (found.has(id)) return found;
   found.add(id);
-  for (const next of getModuleInfo(id)?.importedIds ?? []) {
-    reachOf(next, getModuleInfo, found);
+  const info = getModuleInfo(id);
+  const later = (info?.dynamicallyImportedIds ?? []).filter(follows);
+  for (const next of [...(info?.importedIds ?? []), ...later]) {
+    reachOf(next, getModuleInfo, follows, found);
   }
   return found;
 }
 
+/** What most rooms need at once, by dynamic imports. */
+const ROOM = [
+  "modules/chat.native/View.svelte",
+  "modules/livestream.native/View.svelte",
+  "components/stage/Reactions.svelte",
+  "components/stage/ReactButton.svelte",
+  "modules/poll/Card.svelte",
+];
+
 /**
- * Files with the modules that several pages need at once: `base` for the first page and the
- * console, `event` for the event behind the first page and the console, and `visit` for the
- * rest of what every visitor needs behind the first page.
+ * Files with the modules that a page needs at once, as each file more makes a first visit on a
+ * slow line later: `base` for all pages, `event` for the event and the console, `visit` for the
+ * rest of the event, `room` for a room in it, and `frame` for the rest of the console.
  */
 function commonOf(id: string, getModuleInfo: GetModuleInfo): string | null {
-  const reached = (entry: string) => reachOf(at(entry), getModuleInfo).has(id);
-  const ofConsole = ["console/main.ts", "console/overview/Overview.svelte"];
-  if (!ofConsole.some(reached)) {
-    // Screens and hosts see what visitors see: it stays one file.
-    const isOfVisit = reached("attend/Visit.svelte");
-    return isOfVisit && !reached("attend/main.ts") ? "visit" : null;
+  const isIn = (entries: string[], follows: (id: string) => boolean) =>
+    entries.some((it) => reachOf(at(it), getModuleInfo, follows).has(id));
+  const reached = (...entries: string[]) => isIn(entries, () => false);
+  const isOfRoom = reached(...ROOM);
+  if (reached("console/main.ts")) {
+    if (reached("player/main.ts")) return "base";
+    if (reached("attend/main.ts")) return "event";
+    return isIn(["attend/main.ts"], () => true) ? "parts" : "frame";
   }
-  if (reached("attend/main.ts")) return "base";
-  return reached("attend/Visit.svelte") ? "event" : null;
+  if (reached("player/main.ts")) return isOfRoom ? "base" : null;
+  if (reached("attend/main.ts")) return "visit";
+  // The console knows all kinds of modules, and shows none.
+  const isElsewhere = isIn(
+    ["console/main.ts"],
+    (it) => !/modules\/[^/]+\/View\.svelte$/.test(it),
+  );
+  return isOfRoom ? (isElsewhere ? "parts" : "room") : null;
 }
 
 /** The name of a file, which Vite writes for `[name]`. */
@@ -76,6 +102,8 @@ export default defineConfig({
         assetFileNames: ({ names: [name = ""] }) =>
           `web/${shortened(name)}-[hash][extname]`,
         codeSplitting: {
+          // Where a module belongs is said for each of them.
+          includeDependenciesRecursively: false,
           // Without groups, a room would be thirty files, most of them with a few lines.
           groups: [
             {

@@ -80,6 +80,12 @@ export function headOf(
     meta("property", "og:site_name", title),
     ...(image === undefined ? [] : [meta("property", "og:image", image)]),
     meta("name", "twitter:card", cover ? "summary_large_image" : "summary"),
+    // The largest part of the first page: it comes with the scripts, not after them.
+    ...(cover === undefined
+      ? []
+      : [
+          `<link rel="preload" as="image" href="${escaped(cover)}" fetchpriority="high" />`,
+        ]),
   );
   return elements.join("\n    ");
 }

@@ -190,26 +190,6 @@ for (const size of Object.keys(sizes) as Size[]) {
   });
 }
 
-void t.test("nothing moves when the stage comes last", async (t) => {
-  const visitor = await world.during(t).visitor({ size: "phone" });
-  const { page } = visitor;
-  let give = () => {};
-  const given = new Promise<void>((resolve) => (give = resolve));
-  await page.route(/\/View-[^/]+\.js$/, async (route) => {
-    const response = await route.fetch();
-    if ((await response.text()).includes("stage.noStream")) await given;
-    await route.fulfill({ response });
-  });
-  const token = world.token({ uid: "me", name: "Mara" });
-  await page.goto(`${world.attend}#token=${token}&room=${stage}`);
-  await visitor.post("Welcome, everybody").waitFor();
-  await visitor.button("Reactions").waitFor();
-  give();
-  await page.getByText("No stream yet").waitFor();
-  const { total, what } = await shiftOf(visitor);
-  t.ok(total < MOST_SHIFT, `${total}: ${what.join("\n")}`);
-});
-
 void t.test("nothing moves when polls and questions come last", async (t) => {
   const visitor = await world.during(t).visitor();
   const { page } = visitor;

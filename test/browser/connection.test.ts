@@ -70,7 +70,7 @@ void t.test("the server goes and comes back", async (t: Test) => {
 
   const visit = async (name: string) => {
     const visitor = await Visitor.open(t, browser, address);
-    visitor.watch.tolerate(/ERR_CONNECTION_REFUSED/, /WebSocket connection/);
+    visitor.watch.tolerate(/ERR_CONNECTION_REFUSED/, /WebSocket/);
     await visitor.page.goto(address);
     await visitor.join(name);
     await visitor.enter("Hallway");
@@ -123,7 +123,7 @@ void t.test("a message written offline is sent once", async (t: Test) => {
   const server = await startFoyer(t, dataDir, ["--demo"]);
   const { address, port } = server;
   const visitor = await Visitor.open(t, browser, address);
-  visitor.watch.tolerate(/ERR_CONNECTION_REFUSED/, /WebSocket connection/);
+  visitor.watch.tolerate(/ERR_CONNECTION_REFUSED/, /WebSocket/);
   await visitor.page.goto(address);
   await visitor.join("Anna");
   await visitor.enter("Hallway");

@@ -1,5 +1,6 @@
 import t from "tap";
 import { get } from "svelte/store";
+import { en as english } from "../../web/i18n/console/en.js";
 import { choose, t as say, useLanguage } from "../../web/i18n/index.js";
 import { mediaAddress, webAddress } from "../../web/lib/addresses.js";
 import { hueOf, initialsOf, nameOf, pictureOf } from "../../web/lib/avatars.js";
@@ -106,7 +107,7 @@ void t.test("languages", async (t) => {
     say("common.failed", { reason: "$& {reason}" }),
     "Das hat nicht geklappt: $& {reason}",
   );
-  await useLanguage("en", true);
+  await useLanguage("en", english);
   t.equal(say("common.failed"), "That did not work: {reason}");
   t.equal(say("console.signIn"), "Sign in");
 });

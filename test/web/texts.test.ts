@@ -1,6 +1,7 @@
 import { readFile } from "node:fs/promises";
 import fc from "fast-check";
 import t from "tap";
+import { en as englishConsole } from "../../web/i18n/console/en.js";
 import { languages } from "../../web/i18n/index.js";
 import { isSame } from "../../web/lib/json.js";
 import { agoText, isoOf, localInput } from "../../web/lib/times.js";
@@ -56,7 +57,7 @@ async function textsOf(code: string): Promise<Map<string, string>> {
     }
   };
   add(await load(), "");
-  add((await loadConsole?.()) ?? {}, "");
+  add((await loadConsole?.()) ?? englishConsole, "");
   return found;
 }
 

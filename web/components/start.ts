@@ -1,4 +1,5 @@
 import { mount, type Component } from "svelte";
+import type { ConsoleMessages } from "../i18n/console/en.js";
 import { choose, useLanguage } from "../i18n/index.js";
 import { browserShelf } from "../lib/storage.js";
 import { readPage, type PageConfig } from "../lib/page.js";
@@ -10,11 +11,11 @@ export const LANGUAGE = "foyer:language";
 
 /**
  * Starts a page: its language, its colors, then its first component.
- * @param isConsole whether it needs the words of the console.
+ * @param english the words of the console, if it needs them.
  */
 export async function start(
   root: Component<{ page: PageConfig; baseUrl: string }>,
-  isConsole = false,
+  english?: ConsoleMessages,
 ): Promise<void> {
   const page = readPage(document);
   const language = choose([
@@ -22,7 +23,7 @@ export async function start(
     page.locale,
     ...navigator.languages,
   ]);
-  await useLanguage(language, isConsole);
+  await useLanguage(language, english);
   document.documentElement.lang = language;
   for (const [name, value] of Object.entries(themeProperties(page.theme))) {
     document.documentElement.style.setProperty(name, value);

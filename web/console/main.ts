@@ -1,4 +1,5 @@
+import { en } from "../i18n/console/en.js";
 import { start } from "../components/start.js";
 import App from "./App.svelte";
 
-void start(App, true);
+void start(App, en);

@@ -21,21 +21,13 @@ interface Language {
 
 /** Every language by its code. README.md says how to add one. */
 export const languages: Record<string, Language> = {
-  en: {
-    name: "English",
-    load: async () => en,
-    loadConsole: loadEnglishConsole,
-  },
+  en: { name: "English", load: async () => en },
   de: {
     name: "Deutsch",
     load: () => import("./de.js").then(({ de }) => de),
     loadConsole: () => import("./console/de.js").then(({ de }) => de),
   },
 };
-
-async function loadEnglishConsole(): Promise<ConsoleMessages> {
-  return (await import("./console/en.js")).en;
-}
 
 let messages: Messages & Partial<ConsoleMessages> = en;
 let language = "en";
@@ -73,14 +65,18 @@ export const choose = (preferred: readonly (string | null)[]): string =>
 
 /**
  * Loads a language; before the pages are made.
- * @param ofConsole with the words of the console.
+ * @param english the words of the console, if the page needs them: those without a translation
+ *   stay as they are.
  */
 export async function useLanguage(
   code: string,
-  ofConsole = false,
+  english?: ConsoleMessages,
 ): Promise<void> {
-  const { load, loadConsole = loadEnglishConsole } = languages[code]!;
-  const parts = await Promise.all([load(), ofConsole ? loadConsole() : {}]);
+  const { load, loadConsole } = languages[code]!;
+  const parts = await Promise.all([
+    load(),
+    english && (loadConsole?.() ?? english),
+  ]);
   messages = { ...parts[0], ...parts[1] };
   language = code;
   plurals = new Intl.PluralRules(code);

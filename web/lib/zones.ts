@@ -24,31 +24,31 @@ export const ownZone = (): string =>
 /** A zone as it was given, or the browser's if there is no such zone. */
 export function zoneOr(zone: string | undefined): string {
   try {
-    if (zone) return formatOf("en", zone, {}).resolvedOptions().timeZone;
+    if (zone) return plainOf(zone).resolvedOptions().timeZone;
   } catch {
     // No name that this browser knows.
   }
   return ownZone();
 }
 
-/** A locale that writes a date as `2027-03-01` and a clock as `09:05`. */
-const PLAIN = "sv-SE";
-
-/** The day of a time, as `2027-03-01`. */
-export const dayOf = (time: number, zone: string): string =>
-  formatOf(PLAIN, zone, {
-    year: "numeric",
-    month: "2-digit",
-    day: "2-digit",
-  }).format(time);
-
-/** The time of the day, as `09:05`. */
-export const clockOf = (time: number, zone: string): string =>
-  formatOf(PLAIN, zone, { hour: "2-digit", minute: "2-digit" }).format(time);
+/** Writes a time as `2027-03-01 09:05`. One for each zone: a browser needs 5 ms to make it. */
+const plainOf = (zone: string): Intl.DateTimeFormat =>
+  formatOf("sv-SE", zone, {
+    ...{ year: "numeric", month: "2-digit", day: "2-digit" },
+    ...{ hour: "2-digit", minute: "2-digit" },
+  });
 
 /** A time as `<input type="datetime-local">` has it. */
 export const localOf = (time: number, zone: string): string =>
-  `${dayOf(time, zone)}T${clockOf(time, zone)}`;
+  plainOf(zone).format(time).replace(" ", "T");
+
+/** The day of a time, as `2027-03-01`. */
+export const dayOf = (time: number, zone: string): string =>
+  localOf(time, zone).split("T")[0]!;
+
+/** The time of the day, as `09:05`. */
+export const clockOf = (time: number, zone: string): string =>
+  localOf(time, zone).split("T")[1]!;
 
 /** How far a zone is ahead of UTC at a time, in milliseconds, in whole minutes. */
 const aheadOf = (time: number, zone: string): number =>
@@ -74,7 +74,7 @@ export function timeAt(text: string, zone: string): number | undefined {
 
 /** Whether the clocks of two zones differ at a time. */
 export const differAt = (time: number, a: string, b: string): boolean =>
-  localOf(time, a) !== localOf(time, b);
+  a !== b && localOf(time, a) !== localOf(time, b);
 
 /** A clock in a language: `9:05 AM`. */
 export const clockText = (time: number, zone: string, locale: string): string =>

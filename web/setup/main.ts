@@ -1,4 +1,5 @@
+import { en } from "../i18n/console/en.js";
 import { start } from "../components/start.js";
 import Setup from "./Setup.svelte";
 
-void start(Setup, true);
+void start(Setup, en);
