@@ -7,11 +7,13 @@ import type { World, WorldKey } from "../../schemas/worlds.js";
 import type { ForeignTokens } from "./foreign-tokens.js";
 import {
   claimsSignedBy,
+  type Decode,
+  expectPresent,
   IdentityError,
   isSignedWith,
-  issuerOf,
-  type Jwt,
   type Named,
+  readToken,
+  type Unproven,
 } from "./tokens.js";
 import { namesIn, type VerifiedToken, verifiedBy } from "./verified.js";
 
@@ -93,7 +95,7 @@ const signatureOf = (token: string) => token.slice(-SIGNATURE);
 /** Takes the place of a missing key when a signature is compared, so that a refusal takes the same time with and without a key. */
 const decoy = randomBytes(32).toString("hex");
 
-const unproven = new IdentityError(
+const refusal = new IdentityError(
   "invalid",
   "The token was not signed with a key known here.",
 );
@@ -107,7 +109,7 @@ const foreign = new IdentityError("foreign", "The token is of another world.");
  */
 export function identification(
   worlds: Pick<WorldStore, "get" | "issuing">,
-  jwt: Jwt,
+  decode: Decode,
   foreignTokens: ForeignTokens,
 ): Identify {
   // The clock and the keys of the world are checked again on every use.
@@ -166,24 +168,26 @@ export function identification(
     known: VerifiedToken | undefined,
   ): Promise<Identified> {
     const before = known ? undefined : refused.get(token);
-    const named = known?.named ?? before?.named ?? issuerOf(token, jwt);
+    let unproven: Unproven | undefined;
+    const read = () => (unproven ??= readToken(token, decode));
+    const named = known?.named ?? before?.named ?? read().named;
     const issuing = await worldsOf(named, worldId);
     for (const world of issuing) {
       if (known && isHeldBy(world, known)) return { identity: known, world };
     }
     if (named.isForeign) return findForeignProof(token, named, issuing);
     const tried = issuing.map(({ version }) => version).join();
-    if (before?.tried === tried) throw unproven;
+    if (before?.tried === tried) throw refusal;
     // Thousands of worlds may share one key.
     const failed = new Set<string>();
     for (const world of issuing) {
-      const identity = verify(token, named, world, failed);
+      const identity = verify(token, read(), world, failed);
       if (identity) return { identity: remembered(identity), world };
     }
     if (issuing.length === 0) isSignedWith(decoy, token);
     const entry = { named, tried };
     refused.set(token, entry, 2 * token.length + tried.length + ENTRY);
-    throw unproven;
+    throw refusal;
   }
 
   function remembered(identity: VerifiedToken): VerifiedToken {
@@ -221,7 +225,7 @@ export function identification(
         return { identity: remembered(verifiedBy(claims, proof)), world };
       }
     }
-    throw unproven;
+    throw refusal;
   }
 
   /** The worlds to which such a token may belong, the expected one first. */
@@ -240,15 +244,16 @@ export function identification(
   /** @param failed the secrets that did not sign the token; further ones are added. */
   function verify(
     token: string,
-    named: Named,
+    unproven: Unproven,
     { value: world, version }: Versioned<World>,
     failed: Set<string>,
   ): VerifiedToken | undefined {
+    const { named } = unproven;
     for (const key of world.config.JWT_secrets) {
       if (key.issuer !== named.issuer) continue;
       if (!named.audiences.includes(key.audience)) continue;
       if (failed.has(key.secret)) continue;
-      const claims = claimsSignedBy(key.secret, token, jwt);
+      const claims = claimsSignedBy(key.secret, token, unproven);
       if (claims) {
         const proof = { token, key, worldId: world.id, seenIn: version };
         return verifiedBy(claims, { ...proof, named: namesIn(key) });
@@ -318,13 +323,7 @@ function isProvenBy(
   { value, version }: Versioned<World>,
   token: VerifiedToken,
 ): boolean {
-  const now = Date.now() / 1000;
-  if (now >= token.expires) {
-    throw new IdentityError("expired", "The token has expired.");
-  }
-  if (now < token.notBefore) {
-    throw new IdentityError("invalid", "The token is not valid yet.");
-  }
+  expectPresent(token);
   if (token.seenIn === version) return true;
   if (!hasKey(value, token.key)) return false;
   token.seenIn = version;
