@@ -39,7 +39,8 @@ import { WorldStates } from "./rules/world-states.js";
 import { Backlog } from "./socket/backlog.js";
 import type { Connection } from "./socket/connection.js";
 import { Pump } from "./socket/socket-writer.js";
-import { Sockets, TICK } from "./socket/sockets.js";
+import { TICK } from "./socket/heartbeat.js";
+import { Sockets } from "./socket/sockets.js";
 
 /** The inputs of the live layer. */
 export interface LiveParts {

@@ -39,6 +39,8 @@ export interface Surroundings {
   ) => Promise<readonly Buffer[]>;
   /** It takes no messages and gets no pushes any more. */
   readonly onEnd: (connection: Connection, code: number) => void;
+  /** It has to be looked at earlier than it was to be. */
+  readonly lookAt: (connection: Connection, at: number) => void;
   /** Its socket is closed. */
   readonly onClosed: (connection: Connection) => void;
   /** The connection was dropped, because it did not read what was sent. */
@@ -253,6 +255,7 @@ export class Connection {
     }
     this.#closing = { at: this.#around.clock.now() + after, code };
     this.#heartbeat.lookAt(this.#closing.at);
+    this.#around.lookAt(this, this.#closing.at);
     this.#end(code);
   }
 
@@ -289,6 +292,11 @@ export class Connection {
     this.#end(code);
     this.#around.onClosed(this);
   };
+
+  /** When {@link tick} has to be called, on the clock, in milliseconds. */
+  get nextLook(): number {
+    return this.#heartbeat.nextLook;
+  }
 
   /**
    * Does what time asks for. One timer calls it for all connections.

@@ -1,10 +1,7 @@
 import type { Clock } from "../../db/log/clock.js";
 import type { Login } from "./login-state.js";
 
-/**
- * How often a connection that is logged in is looked at, in milliseconds. With
- * thousands of them that is most of what an idle server does.
- */
+/** How often a connection that is logged in is looked at, in milliseconds: its token may expire. */
 const LOOKED_AT = 1000;
 
 /** A connection is closed after this many ping intervals without a frame. */
@@ -17,6 +14,37 @@ interface HeartbeatPorts {
     readonly authTimeout: number;
     readonly pingInterval: number;
   };
+}
+
+/** How often timeouts, expiries and pings are looked for, in milliseconds. */
+export const TICK = 250;
+
+/**
+ * Who is looked at, and when. A walk over all connections in each tick would be most of what
+ * a server with many idle people does.
+ */
+export class Agenda<T> {
+  /** By the number of the tick. */
+  readonly #due = new Map<number, T[]>();
+
+  /** @param at a time on the clock, in milliseconds. */
+  add(item: T, at: number): void {
+    const tick = Math.ceil(at / TICK);
+    const others = this.#due.get(tick);
+    if (others) others.push(item);
+    else this.#due.set(tick, [item]);
+  }
+
+  /** Takes out what is due at a time. */
+  take(now: number): T[] {
+    const due: T[] = [];
+    for (const [tick, items] of this.#due) {
+      if (tick * TICK > now) continue;
+      this.#due.delete(tick);
+      for (const item of items) due.push(item);
+    }
+    return due;
+  }
 }
 
 /** The state of a connection that time concerns. */
@@ -34,12 +62,13 @@ export class Heartbeat {
   readonly #opened: number;
   #lastPing: number;
   /** When time may ask for something. */
-  #nextLook = 0;
+  #nextLook: number;
 
   constructor(ports: HeartbeatPorts) {
     this.#ports = ports;
     this.#opened = ports.clock.now();
     this.#lastPing = this.#opened;
+    this.#nextLook = this.#opened;
   }
 
   /**
@@ -48,6 +77,11 @@ export class Heartbeat {
    */
   isDue(now: number): boolean {
     return now >= this.#nextLook;
+  }
+
+  /** When to look next, on the clock, in milliseconds. */
+  get nextLook(): number {
+    return this.#nextLook;
   }
 
   /** The next look is at this time. */
@@ -63,6 +97,7 @@ export class Heartbeat {
     const { clock, limits } = this.#ports;
     const { authTimeout, pingInterval } = limits;
     if (!login) {
+      this.#nextLook = now + TICK;
       // While a login is carried out, or waits for its turn, it is the client that waits.
       if (now - this.#opened >= authTimeout && !isAtWork) return "auth.timeout";
     } else {

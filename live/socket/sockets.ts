@@ -5,6 +5,7 @@ import { StoreError } from "../../db/contract/store.js";
 import { Connection, type Surroundings } from "./connection.js";
 import { throwOut } from "./endings.js";
 import { Close, pushFrame } from "./frame.js";
+import { Agenda, TICK } from "./heartbeat.js";
 import { Inflation } from "./incoming.js";
 import { messageHandler, type MessagePorts } from "./messages.js";
 import type { FastifyBaseLogger } from "fastify";
@@ -15,9 +16,6 @@ import type { WorldStore } from "../../db/contract/store.js";
 import type { Backlog } from "./backlog.js";
 import { LiveError, problemOf, unavailable } from "../rules/problems.js";
 import { Turns } from "./pace.js";
-
-/** How often timeouts, expiries and pings are looked for, in milliseconds. */
-export const TICK = 250;
 
 /** How long a client may take to read about a fault of the server, in milliseconds. */
 const FATAL_DELAY = 500;
@@ -58,6 +56,7 @@ export interface SocketPorts extends MessagePorts {
 export class Sockets {
   readonly #ports: SocketPorts;
   readonly #around: Surroundings;
+  readonly #looks = new Agenda<Connection>();
   #stopTicks = () => {};
 
   constructor(ports: SocketPorts) {
@@ -71,6 +70,7 @@ export class Sockets {
         ports.leave(connection);
         log.debug({ connection: connection.id, code }, "websocket ended");
       },
+      lookAt: (connection, at) => this.#looks.add(connection, at),
       onClosed: (connection) => void ports.sockets.delete(connection.id),
       onSlow(connection) {
         metrics?.dropped();
@@ -109,6 +109,7 @@ export class Sockets {
     const { id } = connection;
     const { sockets, log, store, persist } = this.#ports;
     sockets.set(id, connection);
+    this.#looks.add(connection, connection.nextLook);
     log.debug({ connection: id, world }, "websocket opened");
     const look = async () => {
       const found = await store.worlds.get(world);
@@ -136,9 +137,12 @@ export class Sockets {
     this.#stopTicks = clock.after(TICK, () => {
       this.#tickLater();
       const now = clock.now();
-      for (const connection of sockets.values()) {
+      for (const connection of this.#looks.take(now)) {
+        // A look that was brought forward has another entry.
+        if (connection.nextLook > now || !sockets.has(connection.id)) continue;
         const reason = connection.tick(now);
         if (reason) throwOut(connection, reason);
+        this.#looks.add(connection, connection.nextLook);
       }
       backlog.look();
     });
