@@ -64,6 +64,8 @@ export type BusListener = (message: BusMessage) => void;
 export interface Bus {
   /** The name of this process: no other that shares this bus has or had it. */
   readonly process: string;
+  /** Whether no other process can ever share this bus. */
+  readonly isAlone: boolean;
   /**
    * Sends a message to all listeners; the listeners of this process have it when this returns.
    * It never throws. Messages that a listener publishes follow the present one.

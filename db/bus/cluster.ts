@@ -51,6 +51,7 @@ const isRelayed = isKindOf("bus", {
  * that want it (see {@link relayMessages}).
  */
 export class ClusterBus implements Bus {
+  readonly isAlone = false;
   readonly #local: LocalBus;
   readonly #primary: NodeJS.Process;
   /** How often each world was joined, less how often it was left. */

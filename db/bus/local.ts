@@ -13,6 +13,7 @@ export class LocalBus implements Bus {
   readonly #listeners = new Set<BusListener>();
   readonly #onFault: OnFault;
   readonly process: string;
+  readonly isAlone: boolean = true;
   /** The message that listeners get now, and the messages published meanwhile. */
   readonly #due: BusMessage[] = [];
   readonly #tally = new Tally();

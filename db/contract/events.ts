@@ -29,6 +29,8 @@ export type Listener = (event: AnyEvent) => void;
 export interface Events {
   /** The name of this process: no other that shares these events has or had it. */
   readonly process: string;
+  /** Whether no other process can ever share these events. */
+  readonly isAlone: boolean;
   /**
    * Follows a world, once more if it is followed already. Listeners get each entry of its
    * log once and in order, from the moment when this resolves. It waits for as long as

@@ -63,6 +63,10 @@ export class LogEvents implements Events {
     return this.#bus.process;
   }
 
+  get isAlone(): boolean {
+    return this.#bus.isAlone;
+  }
+
   async follow(world: string): Promise<void> {
     this.#bus.join(world);
     await this.#follower.follow(world);

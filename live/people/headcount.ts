@@ -24,8 +24,17 @@ const MAX_KINDS = 1000;
  * Stands for a user where only numbers are needed: 64 bits of a hash, as text. It tells
  * whether two processes count the same user, and identifies no user to a process without the id.
  */
-export const personOf = (user: string): string =>
-  hash("sha256", user, "buffer").toString("base64url", 0, 8);
+export function personOf(user: string): string {
+  if (user !== lastUser) {
+    lastUser = user;
+    lastPerson = hash("sha256", user, "buffer").toString("base64url", 0, 8);
+  }
+  return lastPerson;
+}
+
+/** The user who was asked for last: one step of a connection asks several times. */
+let lastUser = "";
+let lastPerson = "";
 
 interface World {
   /** By process and person. */
@@ -53,6 +62,7 @@ interface HeadcountParts {
  */
 export class Headcount {
   readonly #process: string;
+  readonly #isAlone: boolean;
   readonly #parts: HeadcountParts;
   readonly #topic: Topic<Seen>;
   readonly #worlds = new Map<string, World>();
@@ -61,6 +71,7 @@ export class Headcount {
 
   constructor(replica: Replica, parts: HeadcountParts) {
     this.#process = replica.process;
+    this.#isAlone = replica.isAlone;
     this.#parts = parts;
     this.#topic = replica.topic<Seen>({
       name: "seen",
@@ -116,9 +127,13 @@ export class Headcount {
   ): void {
     const person = personOf(user);
     if (connections.length > 0) {
-      const rooms = new Set(connections.flat());
+      // Most people have one connection, which is in a room once.
+      const rooms =
+        connections.length === 1
+          ? connections[0]!
+          : new Set(connections.flat());
       const seen: Seen = [connections.length, ...rooms];
-      this.#users.set(`${person} ${world}`, user);
+      if (!this.#isAlone) this.#users.set(`${person} ${world}`, user);
       const kept = this.#set(this.#process, world, person, seen);
       if (kept) this.#topic.put(world, person, kept);
     } else {
@@ -170,15 +185,14 @@ export class Headcount {
     world: string,
     places: Places,
     person: string,
-    [, ...before]: readonly [number?, ...string[]] = [],
-    [, ...after]: readonly [number?, ...string[]] = [],
+    before: Seen | undefined,
+    after: Seen | undefined,
   ): void {
-    const [left, entered] = [new Set(before), new Set(after)];
-    for (const room of entered) {
-      if (left.delete(room)) continue;
+    if (before === after) return;
+    for (const room of roomsOnlyIn(after, before)) {
       if (places.enter(room, person)) this.#parts.onChange(world, room, true);
     }
-    for (const room of left) {
+    for (const room of roomsOnlyIn(before, after)) {
       if (places.leave(room, person)) this.#parts.onChange(world, room, false);
     }
   }
@@ -197,6 +211,21 @@ export class Headcount {
     }
     return world;
   }
+}
+
+const noRooms: readonly string[] = [];
+
+/** The rooms of one value that another lacks. */
+function roomsOnlyIn(
+  one: Seen | undefined,
+  other: Seen | undefined,
+): readonly string[] {
+  if (!one || one.length === 1) return noRooms;
+  const [, ...rooms] = one;
+  if (!other || other.length === 1) return rooms;
+  const [, ...others] = other;
+  const known = new Set(others);
+  return rooms.filter((room) => !known.has(room));
 }
 
 /** An equal value that others use, too. */

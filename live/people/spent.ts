@@ -29,6 +29,7 @@ export class Spent {
   readonly #clock: Clock;
   readonly #topic: Topic<number>;
   readonly #kept: number;
+  readonly #isAlone: boolean;
   /** The latest spending comes last. */
   readonly #sums = new Map<string, Sum>();
   /** How much of the sums of other processes was handed on. */
@@ -38,6 +39,7 @@ export class Spent {
   constructor(clock: Clock, replica: Replica, { kept, onSpent }: SpentParts) {
     this.#clock = clock;
     this.#kept = kept;
+    this.#isAlone = replica.isAlone;
     this.#topic = replica.topic<number>({
       name: "spent",
       delay: REPORT_DELAY,
@@ -55,6 +57,7 @@ export class Spent {
   }
 
   add(scope: string, key: string, count: number): void {
+    if (this.#isAlone) return;
     // Neither the id of a world nor of a process has a space.
     const name = `${scope} ${key}`;
     const total = (this.#sums.get(name)?.total ?? 0) + count;

@@ -42,6 +42,7 @@ export const isChat = (message: BusMessage): boolean =>
 
 /** Sends each message to another server. */
 class LinkedBus extends LocalBus {
+  override readonly isAlone = false;
   send: (message: BusMessage) => void = () => {};
 
   override publish(message: BusMessage): void {

@@ -33,6 +33,7 @@ t.teardown(() => server.close());
 
 /** The bus of one of the nodes that share it. */
 class SharedBus extends LocalBus {
+  override readonly isAlone = false;
   readonly #all: Set<SharedBus>;
 
   constructor(all: Set<SharedBus>) {

@@ -32,6 +32,7 @@ export class Wire {
       clock.whenAwake(() => listeners.forEach((listener) => listener(event)));
     const events: ReplicaBus = {
       process: name,
+      isAlone: false,
       publish: (message) => {
         hear(message);
         for (const each of this.link(message)) this.#send(name, each);

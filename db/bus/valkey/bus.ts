@@ -50,6 +50,7 @@ interface ValkeyOptions {
  */
 export class ValkeyBus implements Bus {
   readonly process = randomUUID();
+  readonly isAlone = false;
   readonly #local: LocalBus;
   readonly #log: (line: string) => void;
   readonly #channels: Channels;

@@ -31,10 +31,17 @@ const LINGER = 10_000;
 /** How long an empty part stays, so that all processes see it empty, in milliseconds. */
 const EMPTY_TIME = 2 * TIME_TO_LIVE;
 
+/** A topic of a process that is always alone. */
+const unshared: Topic<unknown> = {
+  put() {},
+  delete() {},
+  has: () => false,
+};
+
 /** The part of the events that a {@link Replica} uses. */
 export type ReplicaBus = Pick<
   Events,
-  "process" | "publish" | "subscribe" | "join" | "leave"
+  "process" | "isAlone" | "publish" | "subscribe" | "join" | "leave"
 >;
 
 /** A scope that this process follows. */
@@ -98,10 +105,16 @@ export class Replica {
     return this.#bus.process;
   }
 
+  /** Whether there can never be another process. Then there is nothing to share, nor to keep for it. */
+  get isAlone(): boolean {
+    return this.#bus.isAlone;
+  }
+
   /** Begins to share items under a name. */
   topic<V>(parts: TopicParts<V>): Topic<V> {
     const { name, delay } = parts;
     this.#topics.set(name, parts);
+    if (this.isAlone) return unshared;
     return {
       put: (scope, key, value, within = delay) => {
         const { teller } = this.#ownIn(scope);

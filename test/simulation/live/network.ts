@@ -90,6 +90,7 @@ export class Network {
 /** The bus of one process. */
 export class SimulatedBus implements Bus {
   readonly process: string;
+  readonly isAlone = false;
   readonly #network: Network;
   readonly #time: ProcessTime;
   readonly #local: LocalBus;
