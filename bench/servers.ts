@@ -38,13 +38,18 @@ export async function newEvent(
   return dataDir;
 }
 
-/** Starts Foyer as `foyer serve` does. */
+/**
+ * Starts Foyer as `foyer serve` does.
+ * @param build the folder `dist` of another build.
+ */
 export async function startFoyer(
   dataDir: string,
   env: NodeJS.ProcessEnv = {},
+  build?: string,
 ): Promise<Running> {
   const begun = performance.now();
-  const child = spawn(process.execPath, [...flags, main, "serve"], {
+  const program = build ? join(build, "bundle/foyer.js") : main;
+  const child = spawn(process.execPath, [...flags, program, "serve"], {
     env: {
       ...process.env,
       PORT: "0",

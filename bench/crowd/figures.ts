@@ -11,6 +11,7 @@ import {
   talk,
   UNLIMITED,
 } from "./halls.js";
+import { joins } from "./joins.js";
 import { losses } from "./losses.js";
 import { note } from "./notes.js";
 
@@ -173,6 +174,7 @@ export const figures: Measured[] = [
   full(1),
   full(2),
   latencies,
+  joins,
   arrivals,
   restart,
   losses,

@@ -18,7 +18,10 @@ export const PEOPLE = Number(process.env.PEOPLE ?? 10_000);
 /** How many of them send. */
 export const SPEAKERS = 50;
 
-export type Kind = "foyer" | "bare" | "collecting" | "committing";
+/** `other` is Foyer from the folder `dist` of another build, which `OTHER` names. */
+export type Kind = "foyer" | "other" | "bare" | "collecting" | "committing";
+
+const isFoyer = (kind: Kind) => kind === "foyer" || kind === "other";
 
 /** A server with a crowd. */
 export interface Hall {
@@ -87,17 +90,16 @@ export async function openHall(
   kind: Kind,
   { rooms: count = 1, env, ...guests }: Plan,
 ): Promise<Hall> {
-  const venue =
-    kind === "foyer"
-      ? await newVenue(count)
-      : {
-          dataDir: "",
-          rooms: Array.from({ length: count }, (_, n) => `room-${n}`),
-        };
-  const server =
-    kind === "foyer"
-      ? await startFoyer(venue.dataDir, { ...UNLIMITED, ...env })
-      : await startProgram(join(import.meta.dirname, "references.js"), [kind]);
+  const venue = isFoyer(kind)
+    ? await newVenue(count)
+    : {
+        dataDir: "",
+        rooms: Array.from({ length: count }, (_, n) => `room-${n}`),
+      };
+  const build = kind === "other" ? process.env.OTHER : undefined;
+  const server = isFoyer(kind)
+    ? await startFoyer(venue.dataDir, { ...UNLIMITED, ...env }, build)
+    : await startProgram(join(import.meta.dirname, "references.js"), [kind]);
   const crowd = await Crowd.open(server.port, {
     ...guests,
     rooms: venue.rooms,
