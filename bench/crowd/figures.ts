@@ -13,14 +13,7 @@ import {
 } from "./halls.js";
 import { joins } from "./joins.js";
 import { losses } from "./losses.js";
-import { note } from "./notes.js";
-
-/** The figures that are measured once, with or without a reference. */
-export interface Measured {
-  name: string;
-  /** @param seconds how long people talk. */
-  measure(seconds: number): Promise<void>;
-}
+import { type Measured, note } from "./notes.js";
 
 const text = (people: number) => people.toLocaleString("en");
 

@@ -1,8 +1,7 @@
 import { setTimeout } from "node:timers/promises";
 import { medianOf, rounds, say, short } from "../rounds.js";
-import type { Measured } from "./figures.js";
 import { type Hall, type Kind, openHall, talk, timeOf } from "./halls.js";
-import { note } from "./notes.js";
+import { type Measured, note } from "./notes.js";
 
 /** How many people are there before anybody is measured, and how many join in a round. */
 const BEFORE = Number(process.env.PEOPLE ?? 2000);
@@ -54,13 +53,19 @@ export const joins: Measured = {
       for (const hall of halls.values()) await hall.stop();
     }
     const bare = costs.get("bare")!;
+    const ratioOf = (one: number[], other: number[]) =>
+      medianOf(one.map((cost, round) => cost / other[round]!));
     for (const [kind, each] of costs) {
       const name = `${joins.name}, ${kind}`;
       note(`${name}: median`, medianOf(each), "µs");
       note(`${name}: least`, Math.min(...each), "µs");
       if (kind === "bare") continue;
-      const ratio = medianOf(each.map((cost, round) => cost / bare[round]!));
-      note(`${name}: to bare`, ratio, "", kind === "foyer" ? 2 : undefined);
+      const goal = kind === "foyer" ? 2 : undefined;
+      note(`${name}: to bare`, ratioOf(each, bare), "", goal);
+      if (kind === "other") {
+        const own = costs.get("foyer")!;
+        note(`${joins.name}, foyer: to other`, ratioOf(own, each));
+      }
     }
   },
 };

@@ -1,5 +1,12 @@
 import { short } from "../rounds.js";
 
+/** The figures that are measured once, with or without a reference. */
+export interface Measured {
+  name: string;
+  /** @param seconds how long people talk. */
+  measure(seconds: number): Promise<void>;
+}
+
 /** A value that has no reference. */
 interface Note {
   unit: string;
