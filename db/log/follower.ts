@@ -4,6 +4,9 @@ import type { Hint, Logged, LogReads, Position } from "./log.js";
 /** How often the heads of all followed worlds are compared with the cursors, in milliseconds. */
 export const CHECK_INTERVAL = 500;
 
+/** How often a store that has a number for its state is asked for it, in milliseconds. */
+const LOOK_INTERVAL = 100;
+
 /** How long a hint waits for earlier ones, which may come by another way, in milliseconds. */
 const PATIENCE = 20;
 
@@ -86,6 +89,12 @@ export class Follower<E extends Logged> {
   readonly #listener: FollowerListener<E>;
   readonly #worlds = new Map<string, Followed<E>>();
   #stopCheck = () => {};
+  /** When the last check began. */
+  #checked: number;
+  /** The state of the store at the last look, if it has one. */
+  #state: number | undefined;
+  /** Whether an entry was applied since the last look. */
+  #moved = false;
   #closed = false;
   /** How many entries were read, because no hint of them came in time. */
   caughtUp = 0;
@@ -94,6 +103,7 @@ export class Follower<E extends Logged> {
     this.#clock = clock;
     this.#log = log;
     this.#listener = listener;
+    this.#checked = clock.now();
     this.#checkLater();
   }
 
@@ -222,6 +232,7 @@ export class Follower<E extends Logged> {
       followed.written.delete(own);
     }
     followed.cursor = { seq, tag };
+    this.#moved = true;
     const { expected } = followed;
     if (expected && seq >= expected.head.seq) {
       // While many write, a check never finds the head at the cursor.
@@ -233,17 +244,39 @@ export class Follower<E extends Logged> {
   }
 
   #checkLater(): void {
-    this.#stopCheck = this.#clock.after(CHECK_INTERVAL, () => {
+    const delay = this.#log.state ? LOOK_INTERVAL : CHECK_INTERVAL;
+    this.#stopCheck = this.#clock.after(delay, () => {
       const again = () => {
         if (!this.#closed) this.#checkLater();
       };
-      this.#check().then(again, again);
+      if (this.#isCheckDue()) this.#check().then(again, again);
+      else again();
     });
+  }
+
+  /**
+   * Whether it is time, or the store has changed while no entry came: a command beside the
+   * server, which has no bus, may have written.
+   */
+  #isCheckDue(): boolean {
+    if (this.#worlds.size === 0) return false;
+    const isTime = this.#clock.now() - this.#checked >= CHECK_INTERVAL;
+    if (!this.#log.state) return true;
+    const [before, moved] = [this.#state, this.#moved];
+    try {
+      this.#state = this.#log.state();
+    } catch {
+      // The check will say why.
+      return true;
+    }
+    this.#moved = false;
+    return isTime || (this.#state !== before && !moved);
   }
 
   /** Compares all cursors with the heads. It never rejects. */
   async #check(): Promise<void> {
     const began = this.#clock.now();
+    this.#checked = began;
     const worlds = [...this.#worlds].flatMap(([world, followed]) =>
       followed.cursor
         ? [

@@ -28,6 +28,8 @@ export interface LogReads<E extends Logged> {
   heads(worlds: readonly string[]): Promise<readonly Position[]>;
   /** The entries after a number, at most so many. */
   since(world: string, seq: number, limit: number): Promise<Stretch<E>>;
+  /** A number that changes with each commit, if the store has one that costs microseconds. */
+  readonly state?: () => number;
 }
 
 /** An entry as it travels to other processes when it is committed. */

@@ -126,10 +126,13 @@ export async function importArchive(
     });
     if (dryRun) return trial;
     const put: string[] = [];
-    try {
+    const putMissing = async (isThere: (key: string) => Promise<boolean>) => {
+      const missing = new Set<string>();
+      for (const key of named) if (!(await isThere(key))) missing.add(key);
+      if (missing.size === 0) return;
       for await (const entry of entriesOf(archive, () => {})) {
         const what = entryAt(entry.path);
-        if (what?.kind !== "file" || !named.has(what.key)) {
+        if (what?.kind !== "file" || !missing.has(what.key)) {
           entry.resume();
           continue;
         }
@@ -145,16 +148,39 @@ export async function importArchive(
         );
         put.push(key);
       }
-      return await store.worlds.import(lines, options);
+    };
+    let made: Awaited<ReturnType<WorldStore["import"]>>;
+    try {
+      // Another import of this archive may have put them.
+      await putMissing((key) => isInPlace(files, key, archived.get(key)));
+      made = await store.worlds.import(lines, options);
     } catch (error) {
       // Another process may have made this world meanwhile, from the same archive.
       const recorded = new Set(await store.files.keys(trial.world.value.id));
       for (const key of put) if (!recorded.has(key)) await files.remove(key);
       throw error;
     }
+    // It may have failed since, and have removed them again. Now they have records, and stay.
+    await putMissing(async (key) => (await files.open(key)) !== undefined);
+    return made;
   } finally {
     await document.close();
   }
+}
+
+/** Whether a file is in place with the bytes of the archive. */
+async function isInPlace(
+  files: FileStore,
+  key: string,
+  bytes: StoredBytes | undefined,
+): Promise<boolean> {
+  const found = await files.open(key);
+  if (!found || found.size !== bytes?.size) return false;
+  const content = await found.read();
+  if (!content) return false;
+  const hash = createHash("sha256");
+  for await (const chunk of content) hash.update(chunk as Buffer);
+  return hash.digest("hex") === bytes.sha256;
 }
 
 /** Reads an archive, and keeps its document in a file. The caller closes it. */

@@ -192,6 +192,7 @@ function storeIn(
       heads: (worlds) => readAnew(() => log.heads(worlds)),
       since: (...args) => readAnew(() => log.since(...args)),
       floor: (world) => readAnew(() => log.floor(world)),
+      state: () => read(() => cache.state),
       prune: (...args) => writer.run("pruneLog", undefined, ...args),
     },
     counts: async () => read(counts),

@@ -1,13 +1,23 @@
-import { mkdtemp, readdir, readFile, writeFile } from "node:fs/promises";
+import { mkdtemp, open, readdir, readFile, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import t from "tap";
+import type { Store } from "../../db/contract/store.js";
+import {
+  exportArchive,
+  importArchive,
+} from "../../db/maintenance/world-archive.js";
 import { openIn } from "../stack.js";
 import { foyer, worldOf } from "../helper.js";
 import { testdir } from "../testdir.js";
 import { entriesOf, type Entry, tarOf } from "./tar.js";
 
 const KEYS = ["a", "b"].map((name) => `pub/demo/${name}.secret-00010.pdf`);
+const ADA = { tokenId: "ada", traits: new Set<string>() };
+
+async function* bytesOf(text: string) {
+  yield Buffer.from(text);
+}
 
 void t.test("a world moves with its files", async (t) => {
   const dir = testdir(t);
@@ -15,16 +25,12 @@ void t.test("a world moves with its files", async (t) => {
   const { store, files } = await openIn(t, from);
   await store.worlds.create(worldOf("demo"));
   await store.worlds.create(worldOf("other"));
-  const uploader = { tokenId: "ada", traits: new Set<string>() };
   const modified = new Date(1e12);
   for (const key of [...KEYS, "pub/other/c.secret-00010.pdf"]) {
-    const bytes = (async function* () {
-      yield Buffer.from(key);
-    })();
     const world = key.split("/")[1]!;
     const record = (stored: { size: number; sha256: string }) =>
-      store.files.add(world, uploader, { key, ...stored }, 1e6);
-    await files.put(key, bytes, record, modified);
+      store.files.add(world, ADA, { key, ...stored }, 1e6);
+    await files.put(key, bytesOf(key), record, modified);
   }
   const killed = await mkdtemp(join(tmpdir(), "foyer-copy-"));
   await writeFile(join(killed, "backup.lock"), "");
@@ -135,3 +141,56 @@ void t.test("a world moves with its files", async (t) => {
     { files: [] },
   );
 });
+
+void t.test(
+  "two imports of one archive take nothing from each other",
+  async (t) => {
+    const dir = testdir(t);
+    const from = await openIn(t, join(dir, "from"));
+    await from.store.worlds.create(worldOf("demo"));
+    for (const key of KEYS) {
+      const record = (stored: { size: number; sha256: string }) =>
+        from.store.files.add("demo", ADA, { key, ...stored }, 1e6);
+      await from.files.put(key, bytesOf(key), record);
+    }
+    const archive = join(dir, "demo.tar");
+    await exportArchive(from, "demo", archive, true);
+    const one = await openIn(t, join(dir, "to"));
+    const other = await openIn(t, join(dir, "to"));
+    const { store, files } = one;
+    const importInto = async (store: Store) => {
+      const file = await open(archive);
+      return importArchive({ store, files }, file.fd, false).finally(() =>
+        file.close(),
+      );
+    };
+    /** A store on which something happens when an import begins to make its world. */
+    const storeWith = (begin: () => Promise<unknown>) => {
+      const value = async (...args: Parameters<Store["worlds"]["import"]>) => {
+        if (!args[1]?.dryRun) await begin();
+        return store.worlds.import(...args);
+      };
+      const worlds: unknown = Object.create(store.worlds, {
+        import: { value },
+      });
+      return Object.create(store, { worlds: { value: worlds } }) as Store;
+    };
+    const all = async (name: string) => {
+      for (const key of KEYS) t.ok(await files.open(key), `${name}: ${key}`);
+    };
+
+    const ends = await Promise.allSettled([store, other.store].map(importInto));
+    t.same(ends.map(({ status }) => status).sort(), ["fulfilled", "rejected"]);
+    await all("both at once");
+
+    await store.worlds.delete("demo");
+    const failing = storeWith(() => Promise.reject(new Error("It fails.")));
+    await t.rejects(importInto(failing), /It fails/);
+    await all("the files of the other one stay");
+    for (const key of KEYS) await files.remove(key);
+
+    const removes = () => Promise.all(KEYS.map((key) => files.remove(key)));
+    await importInto(storeWith(removes));
+    await all("the other one has failed and removed them");
+  },
+);

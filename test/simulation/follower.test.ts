@@ -1,6 +1,9 @@
 import t from "tap";
+import { Follower } from "../../db/log/follower.js";
+import { SimulatedLog, type SimulatedEntry } from "./log.js";
 import { run, scenarioOf } from "./scenario.js";
 import { indexes, play, seedOf } from "./seeds.js";
+import { ProcessTime, Timeline } from "./timeline.js";
 
 const INDEXES = indexes(300);
 
@@ -14,4 +17,42 @@ void t.test("a scenario happens again as it did", async (t) => {
   const seed = seedOf(INDEXES[0]!);
   t.same(scenarioOf(seed), scenarioOf(seed));
   t.same(await run(scenarioOf(seed)), await run(scenarioOf(seed)));
+});
+
+void t.test("a store that says when it changed is read at once", async (t) => {
+  const timeline = new Timeline();
+  const log = new SimulatedLog();
+  let state = 0;
+  let checks = 0;
+  const applied: number[] = [];
+  const follower = new Follower<SimulatedEntry>(
+    new ProcessTime(timeline),
+    {
+      heads: async (worlds) => {
+        checks++;
+        return worlds.map((world) => log.head(world));
+      },
+      since: async (...args) => log.since(...args),
+      state: () => state,
+    },
+    {
+      apply: () => applied.push(timeline.now),
+      reset: (world) => t.fail(`${world} was reset`),
+      failed: (error) => t.fail(String(error)),
+    },
+  );
+  void follower.follow("demo");
+  const write = (hears: boolean) => {
+    state++;
+    const entry = log.append("demo", timeline.now);
+    if (hears) follower.hint({ entry, previous: entry.parent.tag });
+  };
+  timeline.at(1_010, () => write(false));
+  await timeline.runUntil(1_130);
+  t.same(applied, [1_120], "the next look, and a moment for a hint");
+  const before = checks;
+  for (let at = 1_150; at < 2_150; at += 50) timeline.at(at, () => write(true));
+  await timeline.runUntil(2_150);
+  t.equal(checks - before, 2, "what hints explain is no reason");
+  follower.close();
 });
