@@ -48,8 +48,12 @@ const BEAT =
   "UPDATE webhooks SET beat = beat + 1 WHERE world_id = $1 AND holder = $2";
 
 const NOTE = `UPDATE webhooks SET position = $5, delivered_at = $6, failing_since = $7,
-    last_status = $8, last_error = $9, next_try_at = $10, attempts = $11, enabled = $12
+    last_status = $8, last_error = $9, next_try_at = $10, attempts = $11
   WHERE world_id = $1 AND id = $2 AND revision = $3 AND holder = $4`;
+
+/** With a new revision, so that a position that its holder stores late fails. */
+const DISABLE = `UPDATE webhooks SET enabled = 0, revision = revision + 1
+  WHERE world_id = $1 AND id = $2`;
 
 type Row = Omit<Webhook, "types" | "enabled"> & {
   types: string;
@@ -131,12 +135,11 @@ export const webhookWrites = (sql: Sql, log: DomainLog) => {
     id: string,
     { revision, holder }: { revision: number; holder: string },
     state: WebhookState,
-    enabled: boolean,
   ): Promise<boolean> {
     const { position, delivered_at, failing_since, last_status } = state;
     const { last_error, next_try_at, attempts } = state;
     const values = [position, delivered_at, failing_since, last_status];
-    const more = [last_error, next_try_at, attempts, enabled ? 1 : 0];
+    const more = [last_error, next_try_at, attempts];
     const key = [world, id, revision, holder];
     return (await sql.run(NOTE, [...key, ...values, ...more])) > 0;
   }
@@ -215,12 +218,7 @@ export const webhookWrites = (sql: Sql, log: DomainLog) => {
       await sql.run(BEAT, [world, holder]);
     },
 
-    note: (
-      world: string,
-      id: string,
-      of: { revision: number; holder: string },
-      state: WebhookState,
-    ): Promise<boolean> => note(world, id, of, state, true),
+    note,
 
     async disable(
       world: string,
@@ -228,7 +226,8 @@ export const webhookWrites = (sql: Sql, log: DomainLog) => {
       of: { revision: number; holder: string },
       state: WebhookState,
     ): Promise<boolean> {
-      if (!(await note(world, id, of, state, false))) return false;
+      if (!(await note(world, id, of, state))) return false;
+      await sql.run(DISABLE, [world, id]);
       record(world, "webhook.updated", id, [
         { field: "enabled", before: true, after: false },
       ]);

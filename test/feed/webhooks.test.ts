@@ -73,10 +73,12 @@ void t.test("410 disables, and a world has at most 20", async (t) => {
   });
   await live.rest("PATCH", "demo/", { title: "Not of its types" });
   await live.rest("POST", "demo/rooms/", { name: "a" });
-  await until(async () => {
-    const hook = await live.rest("GET", `demo/webhooks/${id}/`);
-    return !hook.body.enabled;
-  });
+  const { webhooks } = live.app.store;
+  const hook = () => webhooks.get("demo", id);
+  await until(async () => (await hook())?.last_status === 410);
+  // Its holder stores a last position when it ends.
+  await until(async () => (await hook())?.holder === null);
+  t.notOk((await hook())!.enabled);
   t.match(
     got.map((one) => one.body.type as string),
     ["room.created"],

@@ -64,12 +64,16 @@ export async function programContract(contract: Contract): Promise<void> {
 
   await contract("an import is one write", async (t, store, open) => {
     const COUNT = 2000;
-    const run = (document: ProgramDocument, options: ImportOptions = {}) =>
+    const run = (
+      document: ProgramDocument,
+      options: ImportOptions = {},
+      visibleRooms: readonly string[] = [],
+    ) =>
       store.program.import(
         "demo",
         document,
         { createRooms: true, removeMissing: true, ...options },
-        scope,
+        { ...scope, visibleRooms },
       );
     const head = async () => (await store.log.heads(["demo"]))[0]!.seq;
     const none = { created: 0, updated: 0, unchanged: 0, deleted: 0 };
@@ -90,9 +94,16 @@ export async function programContract(contract: Contract): Promise<void> {
     t.match(await run(numbered(COUNT)), same);
     t.equal(await head(), before, "the same again is no write");
     await addSession(store, { title: "by hand" });
-    t.match(await run(documentOf(["Other"])), {
+    t.match(
+      await run(documentOf(["Other"])),
+      { ...none, updated: 1, problems: { length: 1 } },
+      "sessions in rooms that the author does not see stay",
+    );
+    const rooms = await store.rooms.all("demo", { page: 1, pageSize: 100 });
+    const seen = rooms.map(({ value }) => value.id);
+    t.match(await run(documentOf(["Other"]), {}, seen), {
       ...none,
-      ...{ updated: 1, deleted: COUNT - 1 },
+      ...{ unchanged: 1, deleted: COUNT - 1 },
     });
     const { sessions } = await (await open()).program.get("demo");
     t.strictSame(

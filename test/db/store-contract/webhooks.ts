@@ -37,6 +37,7 @@ export async function webhookContract(contract: Contract): Promise<void> {
     t.notOk(await webhooks.note("demo", id, late, state), "it has another");
     const two = { ...late, holder: "two" };
     t.ok(await other.disable("demo", id, two, state));
+    t.notOk(await other.note("demo", id, two, state), "it stays disabled");
     t.strictSame(await webhooks.enabled(), []);
     await webhooks.delete("demo", id);
     t.equal(await other.get("demo", id), undefined);
