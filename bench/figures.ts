@@ -71,7 +71,7 @@ export async function figures(): Promise<Figure[]> {
       goal: "flat",
     },
     {
-      name: "most of their second half, to that of the first",
+      name: "most of their second half, compared with the first",
       value: Math.max(...held.slice(half.length)) / Math.max(...half),
       unit: "",
       goal: "≤ 1.1",

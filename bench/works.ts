@@ -11,7 +11,7 @@ export type Work = WorkOn<Scene>;
 /** A server and its load. */
 type Side = [server: Running, asked: Omit<Load, "seconds">];
 
-const CEILING = "requests a second, to those of bare Fastify";
+const CEILING = "requests a second, compared with bare Fastify";
 const WRITERS = CALLERS / 2;
 
 const reads = (requests: Sent[]): Side[1] => ({
@@ -154,7 +154,7 @@ export const works: Work[] = [
   })),
   {
     name: "PATCH room, disk of 4 ms",
-    of: "writes a second, to those of one commit for each",
+    of: "writes a second, compared with one commit for each",
     goal: { atLeast: 8 },
     async measure(scene, seconds) {
       const disk = await slowDisk(scene);
@@ -197,7 +197,7 @@ export const works: Work[] = [
       ),
       connections: 8,
     }),
-    "uploads a second, to those of Fastify with multipart, to a file with fsync",
+    "uploads a second, compared with Fastify with multipart, to a file with fsync",
   ),
   ratio(
     "GET media, 64 KiB",
@@ -206,7 +206,7 @@ export const works: Work[] = [
       [foyer, reads([{ path: media.foyer }])],
       [bare, reads([{ path: media.bare }])],
     ],
-    "requests a second, to those of bare @fastify/static",
+    "requests a second, compared with bare @fastify/static",
   ),
   grown("50 a page", "?page=1"),
   grown("page 1,000", "?page=1000&page_size=50"),

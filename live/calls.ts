@@ -20,7 +20,7 @@ import type { Login } from "./socket/login-state.js";
 import { liveErrorOf } from "./socket/refusals.js";
 
 // The second door to the commands of hosts: calls over HTTP. Rights, limits and handlers are
-// those of the websocket; only the caller and the words of a refusal are different.
+// the same as over the websocket; only the caller and the words of a refusal are different.
 
 /** The caller of a command over HTTP, and the world in its present state. */
 export interface Caller {

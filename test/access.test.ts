@@ -208,7 +208,7 @@ function bodyOf(route: string): Partial<Request> {
 /** The id of a file, by the path of its link. */
 const idIn = (media: string) => media.split("/").at(-1)!.split(".")[0]!;
 
-/** The ids in the path of a route, beside those of a world and a room. */
+/** The ids in the path of a route, beside the ids of a world and a room. */
 type Ids = Record<
   | "file"
   | "user"

@@ -15,6 +15,6 @@ export const embedded = (reason: string): { skip?: string } =>
 export const embeddedFiles: Readonly<Record<string, string>> = {
   "chat/bytes.test.js": "looks for erased text in the files of SQLite",
   "chat/keeping.test.js": "looks for erased text in the files of SQLite",
-  "cli/check.test.js": "damages the files of SQLite and those of a folder",
+  "cli/check.test.js": "damages the files of SQLite and of a folder",
   "cli/restore.test.js": "restores archives that hold the file of SQLite",
 };

@@ -10,7 +10,7 @@ import { openSqliteStore } from "../db/sqlite/index.js";
 import type { Store } from "../db/contract/store.js";
 import { shared } from "./shared.js";
 
-// The engines of tests: the embedded ones, or those of the servers that
+// The engines of tests: the embedded ones, or the ones of the servers that
 // test/run-stack.ts starts. A test says which data folder it uses and gets what
 // belongs to that.
 

@@ -19,7 +19,7 @@ export function testdir(
   // tap runs the hooks of a test in the order of their first use, the last one outermost.
   t.teardown(() => shared?.forget(folder));
   // tap has one name for each test, and empties the folder when asked again, although a
-  // server may use it. The names that it makes of those of tests have no plus sign.
+  // server may use it. The names that it makes of the names of tests have no plus sign.
   const count = (counts.get(t) ?? 0) + 1;
   counts.set(t, count);
   if (count > 1) {

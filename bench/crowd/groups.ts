@@ -114,7 +114,7 @@ const rooms: Group = {
     ),
     manyRooms(
       `${ROOMS.toLocaleString("en")} rooms × 10 people × 1 a second, cost to committed`,
-      `${cost}, to that of bare ws behind commits to SQLite in groups`,
+      `${cost}, compared with bare ws behind commits to SQLite in groups`,
       { atMost: 1.3 },
       ({ foyer, committing }) => foyer.cost / committing.cost,
     ),

@@ -101,7 +101,7 @@ const all: Work[] = [
   },
   {
     name: "chat.mark_read by everybody",
-    of: "commands a second after a message to all, to those of ping",
+    of: "commands a second after a message to all, compared with ping",
     goal: { atLeast: 0.25 },
     async measure(stage, _, turned) {
       const ping = () => answersOf(stage.foyer, "pong", '["ping",1]');

@@ -53,7 +53,7 @@ export async function figures(stage: Stage): Promise<Figure[]> {
       goal: "< 1000",
     },
     {
-      name: "the same, to that of bare ws",
+      name: "the same, compared with bare ws",
       value: join(foyer, 0.95) / join(bare, 0.95),
       unit: "",
       goal: "stated",

@@ -75,7 +75,7 @@ const sends = (
   goal: Work["goal"],
 ): Work => ({
   name: `chat.send, ${SENDERS} people${name}`,
-  of: `${of}, to that of as many clients that create rooms by POST`,
+  of: `${of}, compared with as many clients that create rooms by POST`,
   goal,
   async measure(stage, seconds, turned) {
     const scene = await stage.chat();
@@ -158,7 +158,7 @@ async function costsOf(
 
 const joins = (name: string, step: Step, goal: Work["goal"]): Work => ({
   name: `${name}, cost`,
-  of: "processor time, to that of room.enter",
+  of: "processor time, compared with room.enter",
   goal,
   async measure(stage, _, turned) {
     const steps: Step[] = ["room.enter", step];

@@ -69,7 +69,7 @@ async function idsOf({ port }: Running): Promise<string[]> {
   return ids;
 }
 
-const OF = "requests a second, to those of SQLite";
+const OF = "requests a second, compared with SQLite";
 
 /** The same requests to both. */
 const compared = (

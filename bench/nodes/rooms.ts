@@ -91,7 +91,7 @@ async function costOf(
 
 const onNodes = (count: number): Work => ({
   name: `one room on ${count} nodes`,
-  of: "processor time of all nodes for a delivery, to that of one node",
+  of: "processor time of all nodes for a delivery, compared with one node",
   goal: { atMost: 1.2 },
   async measure(rooms, seconds, turned) {
     const first = await costOf(rooms, turned ? 1 : count, seconds);

@@ -23,7 +23,7 @@ const FRESH = 60 * 60_000;
 
 /** The connections of the demo, and how to be one of its people. */
 export interface DemoPorts {
-  /** How many websockets are in the world, those of the simulated people included. */
+  /** How many websockets are in the world, with the simulated people. */
   readonly connections: () => number;
   /** Logs in a person. */
   readonly enter: (name: string) => Promise<Live>;

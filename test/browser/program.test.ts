@@ -209,7 +209,7 @@ void t.test("a festival in two zones", async (t) => {
     });
     const arts = inRoom("Garden").slice(0, 7);
     await eventually(
-      "those of the track",
+      "the sessions of the track",
       async () =>
         (await links.count()) ===
         arts.filter((_, i) => (7 + i) % 4 === 3).length,

@@ -15,7 +15,7 @@ import {
 
 const at = (...ids: string[]) => ids.map((id) => `@${id}`).join(" ");
 
-/** The ids of those of whom a warning says that they miss an event. */
+/** The ids of the users who miss an event, as a warning says. */
 const missedOf = (warnings: Json[]): string[] =>
   warnings
     .flatMap(({ missed_users }) => missed_users)

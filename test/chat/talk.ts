@@ -176,7 +176,7 @@ export class Talk {
 
   /**
    * Waits until everything is sent that follows from earlier events of a channel.
-   * Events of a channel are delivered in order, so it is enough to wait for one more: somebody
+   * Events of a channel are delivered in order, so it is enough to wait for one more: a user
    * new joins, which concerns no unread list.
    * @param speaker says something instead; it is subscribed. Needed where joining
    *   makes no event.

@@ -112,7 +112,7 @@ void t.test(
     const dataDir = shortFolder(t);
     const server = await startFoyer(t, dataDir, ["--demo", "--people"]);
     const count = async () => (await listed(dataDir)).length;
-    t.equal(await count(), 0, "nobody is there");
+    t.equal(await count(), 0, "the world is empty");
     const enter = async () => (await Person.connect(t, server.port)).logIn();
     const visitor = await enter();
     const { "world.config": world } = (await visitor.pushed(

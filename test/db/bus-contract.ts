@@ -42,7 +42,7 @@ export async function busContract(
       for (const name of names) await node.subscribe(name);
     }
     const published = nodes.map((_, n) => numbered(`${n}`, 50));
-    // In three calls each, so that those of several processes mix.
+    // In three calls each, so that the messages of several processes mix.
     await Promise.all(
       nodes.map(async (node, n) => {
         const texts = published[n]!;
@@ -58,7 +58,11 @@ export async function busContract(
         t.equal(received.length, 50 * nodes.length, `${at} ${name}`);
         for (const [n, texts] of published.entries()) {
           const own = received.filter((text) => text.startsWith(`${n}.`));
-          t.strictSame(own, texts, `${at} ${name} got those of ${n} in order`);
+          t.strictSame(
+            own,
+            texts,
+            `${at} ${name} got the messages of ${n} in order`,
+          );
         }
       }
     }

@@ -14,7 +14,7 @@ import { BusNode, type Method, type Remote } from "./bus-node.js";
 
 type Worker = Forked<WorkerNode>;
 
-/** Starts workers that are tied together as those of a cluster. */
+/** Starts workers that are tied together like the workers of a cluster. */
 async function forkWorkers(t: Test, count: number): Promise<Worker[]> {
   const forked = Array.from({ length: count }, () => forkNode(t));
   relayAmong(forked);

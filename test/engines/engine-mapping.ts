@@ -18,7 +18,7 @@ const UNORDERED = new Set(
 
 /**
  * Makes a function that writes down the answers of a store, so that they can be compared
- * with those of another: ids, times and versions by when they first occurred.
+ * with the values of another: ids, times and versions by when they first occurred.
  * @param fixed the ids that are the same in both.
  */
 export function mapping(
@@ -54,7 +54,7 @@ export function mapping(
     if ("version" in value && "value" in value) {
       const { id } = value.value as { id?: string };
       const { version } = value as { version: string };
-      // Those of worlds, whose ids are chosen, and of rooms that were imported.
+      // Ids of worlds, whose ids are chosen, and of rooms that were imported.
       const isSame = id !== undefined && (fixed.has(id) || id.length < 36);
       return {
         value: map("", value.value),

@@ -79,7 +79,7 @@ void t.test("Valkey does not answer for a while", async (t) => {
   const took = await timed(async () => {
     ({ count: counted } = await one.count("key", 60_000));
   });
-  t.equal(counted, 3, "those of this process");
+  t.equal(counted, 3, "the ones of this process");
   t.ok(took < 1000, `after ${took} ms`);
   t.strictSame(one.publish("one.0"), [{ a: 1 }], "here it comes at once");
   const late = await timed(() => until(() => !one.state().connected));

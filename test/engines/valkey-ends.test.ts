@@ -58,7 +58,7 @@ void t.test("a Valkey that cannot be used is named", async (t) => {
   client.destroy();
   const cases: [name: string, url: string, message: RegExp][] = [
     ["wrong password", `redis://:geheim@127.0.0.1:${port}`, /WRONGPASS/],
-    ["nobody there", "redis://:geheim@127.0.0.1:1/2", /ECONNREFUSED/],
+    ["no server there", "redis://:geheim@127.0.0.1:1/2", /ECONNREFUSED/],
   ];
   await Promise.all(
     cases.map(async ([name, url, message]) => {

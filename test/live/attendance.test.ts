@@ -27,7 +27,7 @@ void t.test("who was where is kept if the world asks for it", async (t) => {
   t.strictSame(
     (await visits()).map(({ user }) => user).sort(),
     [person.id, other.id].sort(),
-    "also those who are there when the server ends",
+    "also people who are there when the server ends",
   );
 });
 

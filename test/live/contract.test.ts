@@ -119,7 +119,7 @@ const frames: {
     frame: ["error", { code: "room.haunted" }],
     wrong: /allowed values/,
   },
-  "a code of a command that nobody sent": {
+  "a code of a command that was not sent": {
     frame: ["error", { code: "room.unknown" }],
     wrong: /allowed values/,
   },

@@ -233,7 +233,7 @@ void t.test("the end of a link", async (t) => {
   > = {
     "the console ends it": ({ admin, hall }) =>
       admin.do("room.invite.anonymous.end", { room: hall }),
-    "the module takes nobody without a name": ({ rest, hall }) =>
+    "the module takes no person without a name": ({ rest, hall }) =>
       rest("PATCH", `demo/rooms/${hall}/`, { module_config: modules(false) }),
     "the modules are gone": ({ rest, hall }) =>
       rest("PATCH", `demo/rooms/${hall}/`, { module_config: [] }),

@@ -88,7 +88,7 @@ void t.test("a message reaches a browser whose page is closed", async (t) => {
   });
   for (const client of [ada, eve])
     await client.do("chat.join", { channel: room });
-  await say(room, "To nobody");
+  await say(room, "To no subscriber");
   await say(room, `Hi @${ada.id}`);
   await until(() => service.got.length === 18);
   for (const { body } of service.got) {

@@ -87,7 +87,7 @@ void t.test("every command and push is in it", async (t) => {
           code: { enum: [...commands[name].errors, ...commonErrors] },
         },
       },
-      "its errors, and those of every command",
+      "its errors, and the errors of every command",
     );
   }
   const sent = Object.keys(operations).filter(

@@ -208,7 +208,7 @@ void t.test("trailers are no headers", async (t) => {
   const cases: [name: string, sent: string, status: number][] = [
     ["who is calling", chunked({}, `Authorization: ${as}`), 401],
     [
-      "somebody else",
+      "another owner",
       chunked({ Authorization: as }, "Authorization: Bearer x"),
       201,
     ],

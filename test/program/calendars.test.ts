@@ -193,7 +193,7 @@ void t.test("calendars subscribe", async (t) => {
       query,
     );
   }
-  // The rights of the user are those of the last login.
+  // The user has the rights of the last login.
   await site.user("ann", "y");
   await until(async () => !(await titles(renewed)).includes("For"));
   const admin = await site.user("admin", "admin", "editor");

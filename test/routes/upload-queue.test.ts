@@ -97,7 +97,7 @@ void t.test("an image whose client is gone leaves the queue", async (t) => {
 });
 
 void t.test("an image that is worked on keeps its slot", async (t) => {
-  // Those of other tests have been told to end.
+  // The processes of other tests have been asked to end.
   await until(() => imageProcesses() === 0);
   const server = await started(t, { load: { ...load, uploads: 1 } });
   const running = begin(t, server.port, slow);

@@ -268,7 +268,7 @@ void t.test(
     const store = await openStoreIn(t, dataDir);
     const all = await usersOf(store, "sample");
     await store.close();
-    // Those of the demo have tokens.
+    // Users of the demo have tokens.
     const users = all.filter(({ client_id }) => client_id !== null);
     t.equal(users.length, names.length);
     const doomed = users.filter((_, i) => i % 2 === 0);
@@ -293,7 +293,7 @@ void t.test(
   },
 );
 
-void t.test("the rights on users are those of the websocket", async (t) => {
+void t.test("the websocket has the same rights on users", async (t) => {
   const server = await serve(t);
   const { store, call } = server;
   const users = "/api/v1/worlds/demo/users/";

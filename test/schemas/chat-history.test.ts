@@ -148,7 +148,7 @@ void t.test("chat that contradicts itself is refused", async (t) => {
       { "chat.channels.1.members.0": user },
     ],
     [
-      "a direct channel with nobody",
+      "a direct channel with an unknown user",
       channels({}, { direct: [ada, nobody], members: [] }),
       { "chat.channels.1.direct.1": user },
     ],
@@ -158,7 +158,7 @@ void t.test("chat that contradicts itself is refused", async (t) => {
       { "chat.channels.0.readers": ["May name each user only once."] },
     ],
     [
-      "a notification of nobody",
+      "a notification of an unknown user",
       channels({ notifications: [{ user: nobody, event: 1 }] }),
       { "chat.channels.0.notifications.0": user },
     ],
@@ -200,7 +200,7 @@ void t.test("chat that contradicts itself is refused", async (t) => {
       },
     ],
     [
-      "an event of nobody",
+      "an event of an unknown user",
       event({ sender: nobody }),
       { "chat.events.5.sender": user },
     ],
@@ -225,7 +225,7 @@ void t.test("chat that contradicts itself is refused", async (t) => {
       { "chat.events.5.replaces": replaced },
     ],
     [
-      "a reaction of nobody",
+      "a reaction of an unknown user",
       event({ reactions: { x: [nobody] } }),
       { "chat.events.5.reactions.x": user },
     ],

@@ -128,7 +128,7 @@ const questionCases: Case[] = [
     { [`questions.0.${field}`]: unknownUser },
   ]),
   [
-    "a vote of nobody",
+    "a vote of an unknown user",
     [{ ...question, votes: [null, nobody] }],
     { "questions.0.votes.1": unknownUser },
   ],
@@ -244,7 +244,7 @@ const pollCases: Case[] = [
     { "polls.0.results": ["May hold at most 100 entries."] },
   ],
   [
-    "a ballot of nobody",
+    "a ballot of an unknown user",
     ballots({ options: [red] }, { user: nobody, options: [red] }),
     { "polls.0.ballots.1.user": unknownUser },
   ],

@@ -38,7 +38,7 @@ export class Buckets {
     return this.#keys(bucket, "pub/");
   }
 
-  /** The keys of notes in a bucket, and those of uploads whose parts are no object yet. */
+  /** The keys of notes in a bucket, and the keys of uploads whose parts are no object yet. */
   async unfinished(Bucket: string): Promise<string[]> {
     const command = new ListMultipartUploadsCommand({ Bucket });
     const [work, { Uploads = [] }] = await Promise.all([

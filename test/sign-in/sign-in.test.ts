@@ -193,7 +193,7 @@ void t.test("a provider that lies", async (t) => {
   const truth = (await (await fetch(issuer + known)).json()) as object;
   let hours = 1;
   /** A provider is read again when its entry changes. */
-  const anew = () => configure({ ...sso, session_hours: ++hours });
+  const again = () => configure({ ...sso, session_hours: ++hours });
   for (const [name, lie] of [
     ["another issuer", { issuer: "https://accounts.example.org" }],
     [
@@ -202,19 +202,19 @@ void t.test("a provider that lies", async (t) => {
     ],
   ] as const) {
     provider.lies = { [known]: { ...truth, ...lie } };
-    await anew();
+    await again();
     t.equal(await signIn(), `${base}/w/demo/?sign-in=unavailable`, name);
   }
   provider.lies = {
     [known]: { ...truth, token_endpoint: "http://10.0.0.1/token" },
   };
-  await anew();
+  await again();
   t.match(await signIn(), /sign-in=unavailable/, "an address inside");
 
   provider.lies = {};
   const key = await makeKey("RS256", "x");
   const nonceOf = async () => {
-    await anew();
+    await again();
     const begun = await browser.get(`${base}${path}`);
     return new URL(begun.location!);
   };

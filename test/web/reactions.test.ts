@@ -6,7 +6,7 @@ import { FLOAT, Reactions, reactions } from "../../web/state/reactions.js";
 import { startRoom } from "../client/fake-room.js";
 import { ATTIC, HALL } from "../client/fake-server.js";
 
-void t.test("the reactions are those of the server", async (t) => {
+void t.test("the server has the same reactions", async (t) => {
   t.strictSame(reactions, known);
 });
 

@@ -3,7 +3,7 @@ import type { Template } from "../../schemas/plain/templates.js";
 import { Identities } from "../state/identity.js";
 import { browserShelf } from "../lib/storage.js";
 
-/** What the form of the first run asks for. Times are those of `datetime-local`. */
+/** What the form of the first run asks for. Times have the form of `datetime-local`. */
 export interface Answers {
   title: string;
   name: string;

@@ -117,8 +117,8 @@ export function ruleFor(
 }
 
 /**
- * The traits of a person with a role. One who opens the console also gets `api`, if the
- * rules let nobody with the role alone use the HTTP API, but with `api` as well.
+ * The traits of a person with a role. A person who opens the console also gets `api`, if
+ * the rules close the HTTP API to the role alone, and open it to the role with `api`.
  */
 export function traitsOfRole(
   { trait }: Role,

@@ -109,7 +109,7 @@ worker.addEventListener("message", (event) => {
   if (Array.isArray(shell)) event.waitUntil(keep(shell.map(String)));
 });
 
-/** Keeps the page and its files. Those of another version of the page go. */
+/** Keeps the page and its files, and removes the files of other versions. */
 async function keep(urls: readonly string[]): Promise<void> {
   const cache = await caches.open(SHELL);
   const response = await fetch(scope, { headers: { accept: "text/html" } });

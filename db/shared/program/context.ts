@@ -30,7 +30,7 @@ export const isRoom = async (
 ): Promise<boolean> =>
   id === null || (await sql.value(ROOM, [world, id])) !== undefined;
 
-/** Those of some ids that speakers of a world have. */
+/** The ids among some that speakers of a world have. */
 export const knownSpeakers = async (
   sql: Sql,
   world: string,

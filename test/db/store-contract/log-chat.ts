@@ -148,7 +148,7 @@ export async function logChatContract(contract: Contract): Promise<void> {
       ],
     );
     const channel = made.id;
-    await expecting.nothing({ "nobody else sees it": direct(true) });
+    await expecting.nothing({ "no other user sees it": direct(true) });
     await expecting.write("another sees it", direct(false), [
       { type: "chat.memberships", channel, users: [bob], by },
     ]);

@@ -144,7 +144,7 @@ export async function userContract(contract: Contract): Promise<void> {
     t.strictSame(rest, []);
     t.notOk(
       users.some((user) => user.id === back?.id),
-      "somebody new",
+      "a new user",
     );
   });
 }

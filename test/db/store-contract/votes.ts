@@ -163,7 +163,7 @@ export async function voteContract(contract: Contract): Promise<void> {
       ["again", () => vote(ada, a), "a+", "a+ b+"],
       ["a third", () => vote(cy, c), "c+", "a+ b+ c+"],
       ["an option is gone", () => keep(b, c), "a- b+", "a- b+ c+"],
-      ["nobody's option", () => vote(bob, c), "b+", "a- b+ c+"],
+      ["an option without votes", () => vote(bob, c), "b+", "a- b+ c+"],
       ["is gone", () => keep(c), "", "a- b+ c+"],
       [
         "a user is erased",

@@ -61,7 +61,7 @@ void t.test("the hooks of a request, in their order", async (t) => {
     "POST /storage/upload": {
       onRequest: `${everywhere} anonymous takeSlot guard limitRate refuseOtherThanForms`,
       preParsing: "askForBody",
-      // The anonymous hooks are those of @fastify/multipart.
+      // @fastify/multipart has anonymous hooks.
       onResponse: "anonymous",
       onError: "dropBody",
     },

@@ -118,7 +118,7 @@ export class Client {
     return JSON.stringify(this.#pending.get(command)?.payload ?? null);
   }
 
-  /** The ids of the rooms that it enters by itself: those of another client, or the first. */
+  /** The ids of the rooms that it enters by itself: the rooms of another client, or the first. */
   get wanted(): string[] {
     const { rooms = [] } = this.state ?? {};
     const { original } = this;

@@ -15,7 +15,7 @@ const about: Readonly<Record<string, Key>> = {
   admin: "roles.hostText",
 };
 
-/** The name of a role, in the organizer's words or in those of the language in use. */
+/** The name of a role, in the organizer's words, or else in the language in use. */
 export function roleName({ trait, title }: Role): string {
   if (title !== undefined) return title;
   if (trait === null) return t("roles.guest");

@@ -123,7 +123,7 @@ export const en = {
       "For a secret that has leaked: a new key takes its place at once, with the same issuer and audience.",
     stopping: "These tokens stop working at once",
     stoppingAll:
-      "All tokens that the key of issuer “{issuer}” and audience “{audience}” signed, whose secret ends in …{end}: whoever made them, and wherever they are.",
+      "All tokens that the key of issuer “{issuer}” and audience “{audience}” signed, whose secret ends in …{end}, no matter who made them and where they are.",
     ownStays: "Your own session goes on: another key signed its token.",
     ownReplaced:
       "Your own session goes on: this console first signs itself a token with the new key.",
@@ -173,7 +173,7 @@ export const en = {
     noLinkYet: "No link yet",
     noLinkYetText: "Your link and its QR code will be here.",
     linkIsSecret:
-      "Whoever has a link can use it. It cannot be shown again later: this browser keeps no tokens.",
+      "Anyone with a link can use it. It cannot be shown again later: this browser keeps no tokens.",
     linksMade: { one: "{n} link", other: "{n} links" },
     saveCsv: "Save as CSV",
     copyLinkOf: "Copy the link of {name}",
@@ -598,7 +598,7 @@ export const en = {
     choosePicture: "Choose a picture",
     removePicture: "Remove picture",
     forceJoin: "Everybody joins its chat",
-    forceJoinHint: "Whoever logs in becomes a member.",
+    forceJoinHint: "Everyone who logs in becomes a member.",
     now: "On now",
     nowHint: "What is on stage at this moment. People see it in the list.",
     priority: "Place in the order",
@@ -611,9 +611,9 @@ export const en = {
       "Its messages, questions and polls go with it. This cannot be undone.",
     deleteType: "Type “{name}” to confirm",
     deleted: "The room was deleted.",
-    gone: "This room was deleted by somebody.",
+    gone: "Someone deleted this room.",
     changed: "Somebody changed this in the meantime.",
-    changedHint: "This room was changed by somebody.",
+    changedHint: "Someone changed this room.",
     showTheirs: "Show their version",
     loadIt: "Load it",
     theirs: "Theirs",
@@ -698,12 +698,12 @@ export const en = {
     erased:
       "What is erased for good: name, picture and profile, token and client IDs, traits. {name} is thrown out at once.",
     stays:
-      "What stays: messages, votes and files, without a name. With a token that is still valid, {name} can come back as somebody new.",
+      "What stays: messages, votes and files, without a name. With a token that is still valid, {name} can come back as a new person.",
     eraseType: "Type “{name}” to confirm",
     done: "Done.",
     none: "Nobody yet",
     noneText: "People appear here once they have come in.",
-    noneFound: "Nobody is called that",
+    noneFound: "No person has this name",
     noneFoundText: "Only people who chose a name can be found.",
     previous: "Previous page",
     next: "Next page",
@@ -856,7 +856,7 @@ export const en = {
     over: "Over",
     archived: "Archived",
     shownUntil: "until {time}",
-    past: "This time has passed: nobody would see it.",
+    past: "This time has passed, so it would not be shown.",
   },
 };
 
