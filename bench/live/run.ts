@@ -1,5 +1,6 @@
 import { measureCrowds } from "../crowd/run.js";
 import { measure, print, say, short } from "../rounds.js";
+import { compareWith } from "./against.js";
 import { figures } from "./figures.js";
 import { openStage, PEOPLE } from "./stage.js";
 import { chatWorks } from "./chat-works.js";
@@ -12,6 +13,11 @@ const wanted = process.argv.slice(3);
 const isWanted = (name: string) =>
   !wanted.length || wanted.some((part) => name.includes(part));
 
+// Of the folder `dist` that OTHER names.
+const { OTHER: other } = process.env;
+if (other && isWanted("deliveries beside another build")) {
+  await compareWith(other);
+}
 await measureCrowds(isWanted);
 
 const chosen = [...works, ...chatWorks].filter(({ name }) => isWanted(name));

@@ -81,7 +81,8 @@ async function imitate({ bare }: Stage, { name, collects }: Kind) {
   await bare.director.ask("broadcast", { name, bytes });
 }
 
-interface Delivery extends Arrivals {
+/** How some events arrived. */
+export interface Delivery extends Arrivals {
   /** When the first event was asked for, in milliseconds since 1970. */
   sent: number;
   /** The server's processor time, in seconds. */
@@ -89,7 +90,7 @@ interface Delivery extends Arrivals {
 }
 
 /** Makes one side send events to all clients, and waits until all have arrived. */
-async function deliver(
+export async function deliver(
   hall: Hall,
   kind: string,
   times: number,
@@ -139,7 +140,7 @@ export const p95Of = ({ times: [times] }: Delivery, from?: number): number => {
 };
 
 /** Deliveries a second, from when the first event was asked for. */
-const rateOf = ({ times, sent, arrived }: Delivery): number =>
+export const rateOf = ({ times, sent, arrived }: Delivery): number =>
   arrived / (times.flat().reduce((a, b) => Math.max(a, b)) - sent);
 
 /** The time to deliver one event to all clients, repeated for as long as a measurement takes. */
