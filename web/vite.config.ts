@@ -40,26 +40,37 @@ const ROOM = [
 /**
  * Files with the modules that a page needs at once, as each file more makes a first visit on a
  * slow line later: `base` for all pages, `event` for the event and the console, `visit` for the
- * rest of the event, `room` for a room in it, and `frame` for the rest of the console.
+ * rest of the event, `room` for a room in it, `frame` for the rest of the console, with the
+ * `words` that setup has, too, and `parts` for what is in rooms and in the console.
  */
 function commonOf(id: string, getModuleInfo: GetModuleInfo): string | null {
-  const isIn = (entries: string[], follows: (id: string) => boolean) =>
-    entries.some((it) => reachOf(at(it), getModuleInfo, follows).has(id));
-  const reached = (...entries: string[]) => isIn(entries, () => false);
-  const isOfRoom = reached(...ROOM);
+  // What starts a page must not run where another page needs a module beside it.
+  if (/\/main\.ts$/.test(id)) return null;
+  const reached = (...entries: string[]) =>
+    entries.some((it) => reachOf(at(it), getModuleInfo, () => false).has(id));
+  const { isOfEvent, isOfConsole } = sidesOf(id, getModuleInfo);
+  if (reached("player/main.ts") && (isOfEvent || isOfConsole)) return "base";
+  if (reached("attend/main.ts")) return isOfConsole ? "event" : "visit";
   if (reached("console/main.ts")) {
-    if (reached("player/main.ts")) return "base";
-    if (reached("attend/main.ts")) return "event";
-    return isIn(["attend/main.ts"], () => true) ? "parts" : "frame";
+    if (isOfEvent) return "parts";
+    return reached("setup/main.ts") ? "words" : "frame";
   }
-  if (reached("player/main.ts")) return isOfRoom ? "base" : null;
-  if (reached("attend/main.ts")) return "visit";
-  // The console knows all kinds of modules, and shows none.
-  const isElsewhere = isIn(
-    ["console/main.ts"],
-    (it) => !/modules\/[^/]+\/View\.svelte$/.test(it),
-  );
-  return isOfRoom ? (isElsewhere ? "parts" : "room") : null;
+  if (reached(...ROOM)) return isOfConsole ? "parts" : "room";
+  return null;
+}
+
+/** Whether the event and the console ever load a module. */
+function sidesOf(id: string, getModuleInfo: GetModuleInfo) {
+  const isIn = (entry: string, follows: (id: string) => boolean) =>
+    reachOf(at(entry), getModuleInfo, follows).has(id);
+  return {
+    isOfEvent: isIn("attend/main.ts", () => true),
+    // The console knows all kinds of modules, and shows none.
+    isOfConsole: isIn(
+      "console/main.ts",
+      (it) => !/modules\/[^/]+\/View\.svelte$/.test(it),
+    ),
+  };
 }
 
 /** The name of a file, which Vite writes for `[name]`. */
@@ -111,7 +122,12 @@ export default defineConfig({
                 commonOf(id, (of) => chunks.getModuleInfo(of)),
             },
             {
-              name: "shared",
+              // Apart, so that no page loads the file of another for a module in it.
+              name(id, chunks) {
+                const sides = sidesOf(id, (of) => chunks.getModuleInfo(of));
+                if (!sides.isOfConsole) return "shared-event";
+                return sides.isOfEvent ? "shared" : "shared-console";
+              },
               minShareCount: 2,
               entriesAware: true,
               entriesAwareMergeThreshold: 8000,
