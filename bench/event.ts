@@ -106,11 +106,3 @@ export function callersOf(
       })}`,
   );
 }
-
-/** The same headers with wrong signatures. */
-export function impostorsOf(id: string): string[] {
-  return callersOf(id).map((header) => {
-    const at = header.lastIndexOf(".") + 1;
-    return `${header.slice(0, at)}${header.slice(at).split("").reverse().join("")}`;
-  });
-}

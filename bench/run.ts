@@ -1,5 +1,4 @@
-import { type Figure, figures } from "./figures.js";
-import { measure, print, type Result, short } from "./rounds.js";
+import { measure, print } from "./rounds.js";
 import { openScene } from "./scene.js";
 import { works } from "./works.js";
 
@@ -12,21 +11,8 @@ const chosen = works.filter(
 );
 
 const scene = await openScene();
-let measuredOnce: Figure[] = [];
-let results: Result[];
 try {
-  results = await measure(chosen, scene);
-  if (!wanted.length) measuredOnce = await figures();
+  print(await measure(chosen, scene));
 } finally {
   await scene.stop();
-}
-
-print(results);
-if (!wanted.length) {
-  console.table(
-    measuredOnce.map(({ value, ...rest }) => ({
-      value: short(value),
-      ...rest,
-    })),
-  );
 }

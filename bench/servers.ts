@@ -54,8 +54,6 @@ export async function startFoyer(
       ...process.env,
       PORT: "0",
       DATA_DIR: dataDir,
-      UPLOADS_PER_MINUTE: "1000000",
-      UPLOAD_WORLD_MAX_BYTES: String(2 ** 40),
       ...env,
     },
     stdio: ["ignore", "pipe", "inherit"],
@@ -83,19 +81,17 @@ export interface Constant {
   text: string;
 }
 
-/** The answers of the bare server, and the folder of files that it serves. */
+/** The answers of the bare server. */
 export interface Constants {
   world: Constant;
   room: Constant;
-  page: Constant;
-  media: string;
 }
 
 /** Starts the reference. */
 export async function startBare(constants: Constants): Promise<Running> {
   const file = join(newFolder(), "constants.json");
   writeFileSync(file, JSON.stringify(constants));
-  return startProgram(bare, [file, newFolder()]);
+  return startProgram(bare, [file]);
 }
 
 /** Starts a program that tells its parent its port. */

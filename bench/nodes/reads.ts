@@ -3,7 +3,7 @@ import { note } from "../crowd/notes.js";
 import { CALLERS, callersOf, fill } from "../event.js";
 import { load, type Sent } from "../load.js";
 import type { Work as WorkOn } from "../rounds.js";
-import { LARGE, rooms } from "../scene.js";
+import { rooms } from "../scene.js";
 import { newFolder, type Running, startFoyer } from "../servers.js";
 import type { SharedEngines } from "./engines.js";
 
@@ -34,7 +34,7 @@ const callers = callersOf("bench", { traits: ["backstage"] });
 
 /** Starts both servers. */
 export async function openDesks(engines: SharedEngines): Promise<Desks> {
-  const worlds = { bench: { rooms: LARGE, halfHidden: true } };
+  const worlds = { bench: { rooms: 100_000, halfHidden: true } };
   const url = await engines.newDatabase();
   const folders = { postgres: newFolder(), sqlite: newFolder() };
   const database = { url, pool: 10 };
