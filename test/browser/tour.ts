@@ -295,6 +295,28 @@ export const tours: readonly Tour[] = [
       page("roles", "Roles", (it) =>
         main(it).getByRole("checkbox").first().waitFor(),
       ),
+      page("webhooks", "Webhooks", (it) =>
+        main(it).getByText("No webhooks").waitFor(),
+      ),
+      {
+        name: "new-webhook",
+        async go(it) {
+          await it.button("New webhook").click();
+          await it.page.getByLabel("Everything").uncheck();
+        },
+        leave: escape,
+      },
+      page("providers", "Sign-in", (it) =>
+        main(it).getByText("No providers").waitFor(),
+      ),
+      {
+        name: "new-provider",
+        async go(it) {
+          await it.button("New provider").click();
+          await it.field("Name").fill("Example");
+        },
+        leave: escape,
+      },
       page("json", "JSON", (it) => it.field("Rules as JSON").waitFor()),
       page("rooms", "Rooms", (it) =>
         main(it).getByText(roomNames.partners).first().waitFor(),

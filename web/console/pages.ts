@@ -139,6 +139,22 @@ export const pages: readonly ConsolePage[] = [
     load: () => import("./keys/Keys.svelte"),
   },
   {
+    word: "webhooks",
+    label: "console.webhooks",
+    icon: "hook",
+    group: "Advanced",
+    isFor: (state) => hasFeed(state) && may(state, "world:update"),
+    load: () => import("./webhooks/Webhooks.svelte"),
+  },
+  {
+    word: "providers",
+    label: "console.providers",
+    icon: "person",
+    group: "Advanced",
+    isFor: (state) => hasKeys(state) && may(state, "world:update"),
+    load: () => import("./providers/Providers.svelte"),
+  },
+  {
     word: "json",
     label: "console.jsonPage",
     icon: "code",

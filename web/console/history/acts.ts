@@ -36,6 +36,9 @@ const known: Readonly<Record<string, Key>> = {
   "webhook.updated": "history.webhookUpdated",
   "webhook.deleted": "history.webhookDeleted",
   "token.created": "history.tokenCreated",
+  "invite.created": "history.inviteCreated",
+  "invite.ended": "history.inviteEnded",
+  "kiosk.created": "history.kioskCreated",
   "results.exported": "history.resultsExported",
 };
 
