@@ -2,6 +2,7 @@ import { setImmediate } from "node:timers/promises";
 import t from "tap";
 import { processClock } from "../../db/log/clock.js";
 import { inSlices } from "../../live/delivery/passes.js";
+import type { Bearer } from "../../live/rules/rights.js";
 import type { View } from "../../live/rules/world-state.js";
 import { until } from "../helper.js";
 import { type Json, makeRoom, soon, startLive } from "./client.js";
@@ -50,6 +51,33 @@ void t.test("people who all have other rights", async (t) => {
   }
   t.same(made(own[0]!), { isMade: true, moderated: 1 }, "of one: not kept");
 });
+
+void t.test(
+  "only people with the same rights share what is sent",
+  async (t) => {
+    const live = await startLive(t);
+    const permission_config = { "room.view": [["crew", "lead"]] };
+    const room = await makeRoom(live, { permission_config });
+    const state = (await live.app.live.states.get("demo"))!;
+    const of = (traits: string[], more: Partial<Bearer> = {}) =>
+      state.view({ traits: new Set(traits), state: "", ...more });
+    const groups: View[][] = [
+      // What no rule of the world names makes no difference.
+      [of([]), of(["nobody-asks"]), of(["crew lead"]), of(["crew\nlead"])],
+      [of(["crew"]), of(["crew", "nobody-asks"])],
+      [of(["lead"])],
+      [of(["crew", "lead"]), of(["lead", "crew"])],
+      [of([], { state: "silenced" })],
+      [of(["crew"], { state: "silenced" })],
+      [of([], { scope: { kind: "anonymous", room, token: "a" } })],
+      [of([], { scope: { kind: "anonymous", room: "another", token: "a" } })],
+      [of([], { scope: { kind: "kiosk", room } })],
+    ];
+    const views = groups.flatMap((views) => [...new Set(views)]);
+    t.equal(views.length, groups.length, "one for all of a group");
+    t.equal(new Set(views).size, groups.length, "and none for two groups");
+  },
+);
 
 void t.test("long work for many", async (t) => {
   let turns = 0;
