@@ -1,4 +1,5 @@
 import type { RoomValue } from "../../db/contract/store.js";
+import type { SentCrowds } from "./crowds.js";
 
 /** A view of a world, as far as its differences from another one depend on it. */
 export interface Seen {
@@ -124,4 +125,21 @@ export class Told {
       ? this.#since.get(room) === view.room(room)
       : isSameIn(room, view, this.#view);
   }
+}
+
+/** Differences as JSON, with the crowds of the rooms in them. */
+export function changeOf(
+  { rooms, removed, order, world, permissions }: Differences,
+  view: Seen,
+  crowds: SentCrowds,
+): string {
+  const sent = (id: string) => view.roomWith(id, crowds.jsonOf(id));
+  const fields = [
+    `"rooms":[${rooms.map(sent).join()}]`,
+    `"removed":${JSON.stringify(removed)}`,
+    ...(order ? [`"order":${JSON.stringify(order)}`] : []),
+    ...(world ? [`"world":${world}`] : []),
+    ...(permissions ? [`"permissions":${JSON.stringify(permissions)}`] : []),
+  ];
+  return `{${fields.join()}}`;
 }

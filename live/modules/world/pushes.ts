@@ -15,7 +15,12 @@ import { jsonOf } from "../../rules/encoding.js";
 import { frameAround, textFrame } from "../../socket/frame.js";
 import { TokenBucket } from "../../socket/pace.js";
 import type { LessenedView, Losses } from "../../rules/losses.js";
-import type { Differences, Seen, Told } from "../../rules/told.js";
+import {
+  changeOf,
+  type Differences,
+  type Seen,
+  type Told,
+} from "../../rules/told.js";
 import { View, type WorldState } from "../../rules/world-state.js";
 import { type WorldStates } from "../../rules/world-states.js";
 
@@ -290,21 +295,4 @@ const nothing: Differences = { rooms: [], removed: [] };
 function isDue(clock: Clock, connection: Connection, login: Login): boolean {
   login.states ??= new TokenBucket(RATE, 1, clock);
   return login.states.wait === 0 && connection.unsent <= RATE;
-}
-
-/** A change as JSON. */
-function changeOf(
-  { rooms, removed, order, world, permissions }: Differences,
-  view: Seen,
-  crowds: SentCrowds,
-): string {
-  const sent = (id: string) => view.roomWith(id, crowds.jsonOf(id));
-  const fields = [
-    `"rooms":[${rooms.map(sent).join()}]`,
-    `"removed":${JSON.stringify(removed)}`,
-    ...(order ? [`"order":${JSON.stringify(order)}`] : []),
-    ...(world ? [`"world":${world}`] : []),
-    ...(permissions ? [`"permissions":${JSON.stringify(permissions)}`] : []),
-  ];
-  return `{${fields.join()}}`;
 }
