@@ -93,6 +93,10 @@ async function bytesOf(
   }
 }
 
+/** Puts a database without worlds into a folder: to make the tables takes longer than most tests. */
+export const putEmpty = (dataDir: string): Promise<void> =>
+  putDatabase(dataDir, []);
+
 /**
  * Opens the store in a folder. It is closed with the test, unless that was done before:
  * the thread of an open store keeps the process from ending, also when a test fails.

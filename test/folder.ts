@@ -8,8 +8,12 @@ const NOTES = /^--import=.*processinfo/;
 /**
  * Runs all tests of a folder beside this file in one process: to start one for
  * each takes as long as most of them take. A folder without tests passes.
+ * @param chosen by their paths in the folder; all files by default.
  */
-export async function runFolder(name: string): Promise<void> {
+export async function runFolder(
+  name: string,
+  chosen: (file: string) => boolean = () => true,
+): Promise<void> {
   if (process.execArgv.some((argument) => NOTES.test(argument))) {
     return runWithoutNotes();
   }
@@ -18,7 +22,9 @@ export async function runFolder(name: string): Promise<void> {
   nameWhatHangs();
   const folder = new URL(`${name}/`, import.meta.url);
   const files = readdirSync(folder, { recursive: true }) as string[];
-  const tests = files.filter((file) => file.endsWith(".test.js")).sort();
+  const tests = files
+    .filter((file) => file.endsWith(".test.js") && chosen(file))
+    .sort();
   if (tests.length === 0) process.stdout.write("1..0\n");
   for (const file of tests) {
     const reason = shared && embeddedFiles[`${name}/${file}`];

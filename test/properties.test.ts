@@ -7,7 +7,7 @@ import { faultsAreNamed, subject, validInputIsTaken } from "./properties.js";
 // `npm run fuzz` tries for longer.
 
 const seed = Number(process.env.SEED ?? Date.now() % 2 ** 31);
-const numRuns = Number(process.env.RUNS ?? 10);
+const numRuns = Number(process.env.RUNS ?? 5);
 t.comment(`SEED=${seed} RUNS=${numRuns}`);
 
 for (const [name, property] of Object.entries({

@@ -7,7 +7,7 @@ import { Live } from "../client/index.js";
 import { startTestServer } from "../testing.js";
 import { until } from "./helper.js";
 import { keyServer, makeKey } from "./plugins/auth/issuer.js";
-import { Browser, startProvider } from "./sign-in/provider.js";
+import { Browser, startProvider } from "./integrate/provider.js";
 import { testdir } from "./testdir.js";
 
 // Runs the recipes of docs/integrate.md and docs/bots.md as they stand there. The bot in

@@ -14,20 +14,24 @@ import { startValkey } from "./servers/valkey.js";
 
 /**
  * What runs by default, beside the contract that test:engines holds the engines to: all
- * rows of the protocol on two nodes, rights, files, programs, what integrators use, some
- * commands, and worker processes.
+ * rows of the protocol on two nodes, rights, files, the program, the feed, and some commands.
  */
 const FEW = [
-  ...["access", "integrate", "program"],
+  ...["access", "integrate/feed", "program/live"],
   ...["files", "media", "uploads"].map((name) => `routes/${name}`),
   ...["commands", "files", "users", "worlds"].map((name) => `cli/${name}`),
-  ...["chat-workers", "conformance"].map((name) => `system/${name}`),
+  "system/conformance",
 ];
 
 /** Everything that asks a server for something, and the commands: by night, with `ALL=1`. */
 const ALL = [
-  ...["access", "cli", "client", "harness", "live", "plugins"],
-  ...["integrate", "program", "routes", "server", "chat/all", "votes/all"],
+  ...["access", "cli", "client", "harness", "live", "plugins", "routes"],
+  ...[
+    "server",
+    ...["chat", "harness", "integrate", "program", "votes"].map(
+      (name) => `${name}/all`,
+    ),
+  ],
   ...["chat-workers", "cluster", "conformance"].map((name) => `system/${name}`),
   "system/live-workers",
 ];

@@ -1,5 +1,5 @@
 import type { Test } from "tap";
-import { startProvider } from "../sign-in/provider.js";
+import { startProvider } from "../integrate/provider.js";
 import { keyOf } from "../helper.js";
 import { Site, type World } from "./kit.js";
 import t from "./tap.js";

@@ -5,15 +5,16 @@ import t from "tap";
 import { check } from "../../db/maintenance/check.js";
 import { openSqliteStore } from "../../db/sqlite/index.js";
 import type { ListedUser } from "../../db/contract/store.js";
-import { copyAsKilled, heldIn, openStore } from "../database.js";
+import { copyAsKilled, heldIn, openStore, putEmpty } from "../database.js";
 import { until, worldOf } from "../helper.js";
 import { usersOf } from "../listed.js";
 import { storeContract } from "./store-contract/index.js";
 import { testdir } from "../testdir.js";
 
 void t.test("SQLite", async (t) => {
-  await storeContract(t, (t) => {
+  await storeContract(t, async (t) => {
     const dataDir = testdir(t);
+    await putEmpty(dataDir);
     return (onAppended) =>
       openSqliteStore(dataDir, { ...(onAppended && { onAppended }) });
   });

@@ -7,25 +7,7 @@ import { LogEvents } from "../../db/log/log-events.js";
 import { Database } from "../../db/postgres/engine/database.js";
 import { postgresStore } from "../../db/postgres/index.js";
 import { startPostgres } from "../servers/postgres.js";
-import { erasing } from "./postgres/erasing.js";
-import { failover } from "./postgres/failover.js";
-import { following } from "./postgres/following.js";
-import { logs } from "./postgres/logs.js";
-import { lost } from "./postgres/lost.js";
-import { meeting } from "./postgres/meeting.js";
-import { lanes } from "./postgres/lanes.js";
-import { outages } from "./postgres/outages.js";
-import { plans } from "./postgres/plans.js";
-import type { Part } from "./postgres/setup.js";
-import { remains } from "./postgres/remains.js";
-import { searching } from "./postgres/searching.js";
-import { silence } from "./postgres/silence.js";
-import { staleness } from "./postgres/staleness.js";
-import { starting } from "./postgres/starting.js";
-import { cachedUsers } from "./postgres/cached-users.js";
-import { upgrading } from "./postgres/upgrading.js";
-import { tables } from "./postgres/tables.js";
-import { texts } from "./postgres/texts.js";
+import { emptyDatabase } from "./postgres/setup.js";
 import { storeContract } from "../db/store-contract/index.js";
 
 const server = await startPostgres();
@@ -66,7 +48,7 @@ class WatchedEvents extends LogEvents {
 
 void t.test("PostgreSQL", async (t) => {
   await storeContract(t, async () => {
-    const url = await server.createDatabase();
+    const url = await emptyDatabase(server);
     const buses = new Set<SharedBus>();
     return async (onAppended) => {
       const db = await Database.open({ url, pool: 4 }, { create: true });
@@ -88,28 +70,3 @@ void t.test("PostgreSQL", async (t) => {
     };
   });
 });
-
-const parts: Record<string, Part> = {
-  staleness,
-  logs,
-  lost,
-  following,
-  cachedUsers,
-  outages,
-  silence,
-  failover,
-  starting,
-  upgrading,
-  lanes,
-  tables,
-  texts,
-  plans,
-  erasing,
-  meeting,
-  remains,
-  searching,
-};
-
-for (const [name, part] of Object.entries(parts)) {
-  void t.test(name, (t) => part(t, server));
-}

@@ -3,8 +3,8 @@ import { Webhook } from "standardwebhooks";
 import t from "tap";
 import { type Change, Foyer } from "../../client/index.js";
 import type { Json } from "../../conformance/client.js";
-import { receiver } from "../feed/receivers.js";
-import { openStream } from "../feed/stream.js";
+import { receiver } from "./receivers.js";
+import { openStream } from "./stream.js";
 import { until } from "../helper.js";
 import { signed, Site } from "../program/site.js";
 

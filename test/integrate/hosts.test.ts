@@ -4,7 +4,7 @@ import type { Json } from "../../conformance/client.js";
 import { tokenOf, until } from "../helper.js";
 import { keyServer, makeKey } from "../plugins/auth/issuer.js";
 import { Site } from "../program/site.js";
-import { Browser, startProvider } from "../sign-in/provider.js";
+import { Browser, startProvider } from "./provider.js";
 
 // What hosts do over HTTP, and people who come with tokens of other issuers.
 

@@ -1,6 +1,6 @@
 import t from "tap";
 import type { Json } from "../../conformance/client.js";
-import { receiver } from "../feed/receivers.js";
+import { receiver } from "./receivers.js";
 import { until } from "../helper.js";
 import { Site } from "../program/site.js";
 

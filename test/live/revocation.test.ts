@@ -1,7 +1,7 @@
 import { openStoreIn } from "../stack.js";
 import t, { type Test } from "tap";
 import { foyer, foyerProcess, keyOf, timed, tokenOf } from "../helper.js";
-import { sending } from "../feed/receivers.js";
+import { sending } from "../integrate/receivers.js";
 import { keyServer, makeKey } from "../plugins/auth/issuer.js";
 import {
   type Client,

@@ -1,6 +1,7 @@
+import { readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { parseArgs } from "node:util";
-import { type Mutant, mutants } from "./mutants.js";
+import { type Area, type Mutant, mutants } from "./mutants.js";
 import { Scratch } from "./scratch.js";
 import { filesOf, type Suite, suites } from "./suites.js";
 
@@ -15,8 +16,10 @@ const { values: options } = parseArgs({
     files: { type: "string" },
     /** Every suite for every mutant, not only the ones that are meant for its area. */
     all: { type: "boolean", default: false },
-    /** For each mutant, only the suites up to the first that notices it. */
+    /** For each mutant, all suites in one, up to the first file that notices it. */
     first: { type: "boolean", default: false },
+    /** With `--first`, how many files are tried for a mutant, the most promising ones. */
+    most: { type: "string", default: "1000" },
     minutes: { type: "string", default: "60" },
     /** Checks the table, and runs nothing. */
     list: { type: "boolean", default: false },
@@ -73,38 +76,75 @@ async function noticing(
   return whole.get(file) ? file : noticing(scratch, mutant, files);
 }
 
+const wordsOf = (text: string): string[] =>
+  text
+    .toLowerCase()
+    .split(/[^a-z0-9]+/)
+    .filter((word) => word.length > 2)
+    .map((word) => word.replace(/s$/, ""));
+
+/** For each mutant, the file that noticed it in the last run with `--first`. */
+const RECORD = join(ROOT, "test/mutate/noticed.json");
+const record = JSON.parse(readFileSync(RECORD, "utf8")) as Record<
+  string,
+  string
+>;
+
+/** For each file of tests, the area of what it noticed last. */
+const useful = new Map<string, Area>();
+
+/**
+ * Sorts files of tests, the most promising first: the one that noticed the mutant before, then
+ * by the words that their paths have in common with it, and by what they noticed in its area.
+ */
+function promising(mutant: Mutant, files: readonly string[]): string[] {
+  const words = new Set(wordsOf(`${mutant.file} ${mutant.breaks}`));
+  const worth = (file: string) =>
+    wordsOf(file).filter((word) => words.has(word)).length +
+    Number(useful.get(file) === mutant.area) +
+    (record[mutant.breaks] === file ? 100 : 0);
+  return files.toSorted((a, b) => worth(b) - worth(a));
+}
+
 /** How many mutants each suite noticed, and how many it was tried with. */
 const counts = new Map<string, { noticed: number; tried: number }>();
 const unnoticed: string[] = [];
 const left: string[] = [];
 
+/** The groups of files that are tried apart: the suites, or with `--first` all of them at once. */
+function groupsFor(mutant: Mutant, dist: string): [string, string[]][] {
+  const groups = triedFor(mutant).map((suite): [string, string[]] => [
+    suite.name,
+    promising(mutant, filesOf(suite, dist, options.files)),
+  ]);
+  if (!options.first || groups.length === 0) return groups;
+  const all = new Set(groups.flatMap(([, files]) => files));
+  const most = Number(options.most);
+  return [["the tests", promising(mutant, [...all]).slice(0, most)]];
+}
+
 async function tryAll(scratch: Scratch): Promise<void> {
-  /** What noticed something last is tried first. */
-  const useful = new Map<string, number>();
   for (const mutant of chosen) {
-    const tried = triedFor(mutant);
-    let isNoticed = tried.length === 0;
-    for (const suite of tried) {
-      if (options.first && isNoticed) break;
+    const groups = groupsFor(mutant, scratch.dist);
+    let isNoticed = groups.length === 0;
+    for (const [name, files] of groups) {
       if (Date.now() > deadline) {
-        left.push(`${nameOf(mutant)} by ${suite.name}`);
+        left.push(`${nameOf(mutant)} by ${name}`);
+        isNoticed = true;
         continue;
       }
-      const files = filesOf(suite, scratch.dist, options.files).toSorted(
-        (a, b) => (useful.get(b) ?? 0) - (useful.get(a) ?? 0),
-      );
       const file = await noticing(scratch, mutant, files);
-      const { noticed, tried } = counts.get(suite.name) ?? {
-        noticed: 0,
-        tried: 0,
-      };
-      counts.set(suite.name, {
+      const { noticed, tried } = counts.get(name) ?? { noticed: 0, tried: 0 };
+      counts.set(name, {
         noticed: noticed + Number(file !== undefined),
         tried: tried + 1,
       });
       isNoticed ||= file !== undefined;
-      if (file !== undefined) useful.set(file, Date.now());
-      console.log(`${file ?? `NOT by ${suite.name}`}\t${nameOf(mutant)}`);
+      if (file !== undefined) {
+        useful.set(file, mutant.area);
+        if (options.first) record[mutant.breaks] = file;
+      }
+      console.log(`${file ?? `NOT by ${name}`}\t${nameOf(mutant)}`);
     }
     if (!isNoticed) unnoticed.push(nameOf(mutant));
   }
@@ -130,5 +170,8 @@ for (const mutant of chosen) scratch.break(mutant)();
 console.log(`${mutants.length} mutants, of which ${chosen.length} are tried.`);
 if (!options.list) {
   await tryAll(scratch);
+  if (options.first) {
+    writeFileSync(RECORD, `${JSON.stringify(record, null, 2)}\n`);
+  }
   report();
 }

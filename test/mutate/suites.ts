@@ -52,7 +52,9 @@ export const suites: readonly Suite[] = [
   { name: "cli", files: ["cli"], areas: ["cli"] },
   {
     name: "postgres",
-    files: ["engines/postgres.test.js", "engines/postgres"],
+    files: ["", "-values", "-outages"].map(
+      (part) => `engines/postgres${part}.test.js`,
+    ),
     areas: ["postgres"],
   },
 ];

@@ -12,11 +12,13 @@ import { foyerProcess, keyOf, startFoyer, tokenOf } from "../helper.js";
 import { startPostgres } from "../servers/postgres.js";
 import { startS3 } from "../servers/s3.js";
 import { testdir } from "../testdir.js";
+import { SHORT } from "./kit.js";
 import { fileKey, LARGE, largeWorld, roomId, userId } from "./large-world.js";
 
-// How an event moves from engine to engine. `MOVING=1` moves a hundredth.
+// How an event moves from engine to engine: the whole of it by night, a tenth for `SHORT=1`, a
+// hundredth for `MOVING=1`.
 
-const part = Number(process.env.MOVING ?? 100) / 100;
+const part = Number(process.env.MOVING ?? (SHORT ? 10 : 100)) / 100;
 const size = {
   rooms: 100_000 * part,
   users: 10_000 * part,

@@ -1,5 +1,5 @@
 import { join } from "node:path";
-import t from "tap";
+import t, { type Test } from "tap";
 import { foyerProcess, spawnFoyer } from "../helper.js";
 import { startValkey } from "../servers/valkey.js";
 import {
@@ -15,7 +15,7 @@ import {
 
 /** Starts a server that must not start. @returns what it says. */
 async function refusal(
-  t: Parameters<typeof startSite>[0],
+  t: Test,
   site: Site,
   env: Record<string, string | undefined>,
   folder = "refused",
@@ -29,6 +29,30 @@ async function refusal(
   });
   return finished;
 }
+
+type Case = readonly [
+  name: string,
+  env: Record<string, string | undefined>,
+  says: RegExp,
+];
+
+/** Starts servers at the same time, each of which soon ends with one line. */
+const refuses = (t: Test, site: Site, cases: readonly Case[]) =>
+  Promise.all(
+    cases.map(async ([name, env, says], i) => {
+      const started = performance.now();
+      const { code, stderr } = await refusal(t, site, env, `refused-${i}`);
+      t.equal(code, 1, name);
+      t.match(stderr, says, name);
+      t.match(stderr, /^foyer: [^\n]+\n$/, `${name}: one line`);
+      t.notMatch(
+        stderr,
+        /at .*\.js|very-secret/,
+        `${name}: no stack or password`,
+      );
+      t.ok(performance.now() - started < 30 * SECONDS, `${name}: soon`);
+    }),
+  );
 
 /** Without the bucket: files are in a folder. */
 const NO_BUCKET = { S3_BUCKET: undefined, S3_ENDPOINT: undefined };
@@ -44,23 +68,13 @@ void t.test("nodes that do not fit", async (t) => {
   const node = await startNode(t, site);
   const otherValkey = await startValkey(t);
   await site.createBucket("elsewhere");
-  const cases: [
-    name: string,
-    env: Record<string, string | undefined>,
-    says: RegExp,
-  ][] = [
+  const cases: Case[] = [
     ["no Valkey", { VALKEY_URL: undefined }, /VALKEY_URL/],
     ["another Valkey", { VALKEY_URL: otherValkey.url }, /Valkey/],
     ["another bucket", { S3_BUCKET: "elsewhere" }, /S3_BUCKET/],
     ["a folder in place of the bucket", NO_BUCKET, /S3_BUCKET|DATA_DIR/],
   ];
-  for (const [name, env, says] of cases) {
-    const { code, stderr } = await refusal(t, site, env);
-    t.equal(code, 1, name);
-    t.match(stderr, says, name);
-    t.match(stderr, /^foyer: [^\n]+\n$/, `${name}: one line`);
-    t.notMatch(stderr, /at .*\.js/, `${name}: no stack`);
-  }
+  await refuses(t, site, cases);
   t.equal((await node.api("GET", "rooms/")).status, 200, "the other goes on");
   const second = await startNode(t, site);
   t.equal((await second.api("GET", "rooms/")).status, 200, "one that fits");
@@ -143,7 +157,7 @@ void t.test("servers that are not there", async (t) => {
   missing.password = "very-secret";
   const away = new URL(missing);
   away.port = String(nobody.port);
-  const cases: [name: string, env: Record<string, string>, says: RegExp][] = [
+  const cases: Case[] = [
     ["no such database", { DATABASE_URL: missing.href }, /missing/],
     ["no PostgreSQL", { DATABASE_URL: away.href }, /127\.0\.0\.1/],
     ["no Valkey", { VALKEY_URL: nobody.url }, /127\.0\.0\.1|VALKEY_URL/],
@@ -154,15 +168,7 @@ void t.test("servers that are not there", async (t) => {
     ],
     ["no such bucket", { S3_BUCKET: "nowhere-at-all" }, /nowhere-at-all/],
   ];
-  for (const [name, env, says] of cases) {
-    const started = performance.now();
-    const { code, stderr } = await refusal(t, site, env);
-    t.equal(code, 1, name);
-    t.match(stderr, says, name);
-    t.match(stderr, /^foyer: [^\n]+\n$/, `${name}: one line`);
-    t.notMatch(stderr, /very-secret/, `${name}: no password`);
-    t.ok(performance.now() - started < 30 * SECONDS, `${name}: soon`);
-  }
+  await refuses(t, site, cases);
 });
 
 void t.test("a server is there later than the node", async (t) => {

@@ -4,7 +4,13 @@ import { INACTIVE } from "../../../db/contract/inactive.js";
 import type { UserRow } from "../../../db/rules/rows.js";
 import { UserCache } from "../../../db/postgres/users/user-cache.js";
 import { until, worldOf } from "../../helper.js";
-import { follow, type Node, openNode, type Part } from "./setup.js";
+import {
+  emptyDatabase,
+  follow,
+  type Node,
+  openNode,
+  type Part,
+} from "./setup.js";
 
 const guest = (clientId: string) => ({
   clientId,
@@ -28,7 +34,7 @@ const rowOf = (id: string, text: string): UserRow => ({
 
 /** What a node keeps of users, and that it never keeps too much. */
 export const cachedUsers: Part = async (t, server) => {
-  const url = await server.createDatabase();
+  const url = await emptyDatabase(server);
   const [writer, reader] = [await openNode(t, url), await openNode(t, url)];
   await writer.worlds.create(worldOf("demo"));
   await follow(reader);

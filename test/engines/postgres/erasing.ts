@@ -5,7 +5,7 @@ import { postgresStore } from "../../../db/postgres/index.js";
 import type { PostgresServer } from "../../servers/postgres.js";
 import { until, worldOf } from "../../helper.js";
 import { newFile } from "../../db/store-contract/setup.js";
-import type { Part } from "./setup.js";
+import { emptyDatabase, type Part } from "./setup.js";
 
 /** How long dead row versions may stay, in milliseconds. */
 const SOON = 10_000;
@@ -27,7 +27,7 @@ const TABLES = [
 
 /** A store, and a user of whom there is something in every table. */
 async function opened(t: Test, server: PostgresServer) {
-  const url = await server.createDatabase();
+  const url = await emptyDatabase(server);
   const database = new URL(url).pathname.slice(1);
   await server.run("CREATE EXTENSION pgstattuple", database);
   const store = postgresStore(

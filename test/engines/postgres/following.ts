@@ -5,14 +5,14 @@ import { INDEX } from "../../../db/log/entries.js";
 import { LogEvents } from "../../../db/log/log-events.js";
 import { Database } from "../../../db/postgres/engine/database.js";
 import { postgresStore } from "../../../db/postgres/index.js";
-import type { Part } from "./setup.js";
+import { emptyDatabase, type Part } from "./setup.js";
 
 /** How many worlds a node follows at most for what it caches. */
 const MOST = 1000;
 
 /** Which logs a node follows for what it caches of their worlds. */
 export const following: Part = async (t, server) => {
-  const url = await server.createDatabase();
+  const url = await emptyDatabase(server);
   const db = await Database.open({ url, pool: 4 }, { create: true });
   const store = postgresStore(db);
   const events = new LogEvents({

@@ -1,14 +1,14 @@
 import pg from "pg";
 import { lockOfWorld } from "../../../db/postgres/engine/locks.js";
 import { keyOf, until, worldOf } from "../../helper.js";
-import { openNode, type Part, problemOf } from "./setup.js";
+import { emptyDatabase, openNode, type Part, problemOf } from "./setup.js";
 
 /** Writes that gather, and writes that meet. */
 export const lanes: Part = async (t, server) => {
   await t.test("a write that fails takes nothing with it", async (t) => {
     const { db, worlds, rooms } = await openNode(
       t,
-      await server.createDatabase(),
+      await emptyDatabase(server),
     );
     await worlds.create(worldOf("demo"));
     const insert = (name: string) => rooms.create("demo", { name });
@@ -55,7 +55,7 @@ export const lanes: Part = async (t, server) => {
   await t.test(
     "writes run again only if one fails after a change",
     async (t) => {
-      const { db, worlds } = await openNode(t, await server.createDatabase());
+      const { db, worlds } = await openNode(t, await emptyDatabase(server));
       await worlds.create(worldOf("demo"));
       const runsBeside = async (statement: string) => {
         let runs = 0;
@@ -81,7 +81,7 @@ export const lanes: Part = async (t, server) => {
   );
 
   await t.test("worlds that several nodes create at once", async (t) => {
-    const url = await server.createDatabase();
+    const url = await emptyDatabase(server);
     const nodes = await Promise.all(
       Array.from({ length: 4 }, () => openNode(t, url)),
     );
@@ -111,7 +111,7 @@ export const lanes: Part = async (t, server) => {
   });
 
   await t.test("a config of a megabyte", async (t) => {
-    const { worlds } = await openNode(t, await server.createDatabase());
+    const { worlds } = await openNode(t, await emptyDatabase(server));
     const large = {
       JWT_secrets: [keyOf("demo")],
       text: "🎪".repeat(250_000),
@@ -136,7 +136,7 @@ export const lanes: Part = async (t, server) => {
   };
 
   await t.test("writes that wait leave connections to reads", async (t) => {
-    const url = await server.createDatabase();
+    const url = await emptyDatabase(server);
     const { db, worlds } = await openNode(t, url);
     const ids = Array.from({ length: 6 }, (_, i) => `w${i}`);
     for (const id of ids) await worlds.create(worldOf(id));
@@ -156,7 +156,7 @@ export const lanes: Part = async (t, server) => {
   });
 
   await t.test("no more writes wait than a lane has room for", async (t) => {
-    const url = await server.createDatabase();
+    const url = await emptyDatabase(server);
     const { db, worlds } = await openNode(t, url);
     await worlds.create(worldOf("demo"));
     const free = await lock(url, ["demo"]);

@@ -2,12 +2,12 @@ import { setTimeout as sleep } from "node:timers/promises";
 import { INDEX } from "../../../db/log/entries.js";
 import { keyOf, until, worldOf } from "../../helper.js";
 import { chatting, message } from "../../db/store-contract/chat-setup.js";
-import { openNode, type Part } from "./setup.js";
+import { emptyDatabase, openNode, type Part } from "./setup.js";
 
 /** The logs of worlds that several nodes write. */
 export const logs: Part = async (t, server) => {
   await t.test("entries of two nodes have no gaps, ever", async (t) => {
-    const url = await server.createDatabase();
+    const url = await emptyDatabase(server);
     const nodes = [await openNode(t, url, 8), await openNode(t, url, 8)];
     const reader = await openNode(t, url);
     const { worlds } = nodes[0]!;
@@ -65,7 +65,7 @@ export const logs: Part = async (t, server) => {
   });
 
   await t.test("worlds that are found otherwise, at once", async (t) => {
-    const url = await server.createDatabase();
+    const url = await emptyDatabase(server);
     const nodes = [await openNode(t, url), await openNode(t, url)];
     const [head] = await nodes[0]!.log.heads([INDEX]);
     const ids = Array.from({ length: 20 }, (_, i) => `w${i}`);
@@ -88,7 +88,7 @@ export const logs: Part = async (t, server) => {
   });
 
   await t.test("what entries hid is erased", async (t) => {
-    const url = await server.createDatabase();
+    const url = await emptyDatabase(server);
     const node = await openNode(t, url);
     const { worlds, questions, log } = node;
     await worlds.create(worldOf("demo"));
@@ -126,7 +126,7 @@ export const logs: Part = async (t, server) => {
   });
 
   await t.test("old entries are pruned, also of deleted worlds", async (t) => {
-    const url = await server.createDatabase();
+    const url = await emptyDatabase(server);
     const { worlds, log, db } = await openNode(t, url);
     for (const id of ["demo", "gone"]) {
       await worlds.create(worldOf(id));

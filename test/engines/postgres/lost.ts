@@ -2,14 +2,14 @@ import { lockOfWorld } from "../../../db/postgres/engine/locks.js";
 import { INDEX } from "../../../db/log/entries.js";
 import { until, worldOf } from "../../helper.js";
 import { chatting, message } from "../../db/store-contract/chat-setup.js";
-import { openNode, type Part, problemOf } from "./setup.js";
+import { emptyDatabase, openNode, type Part, problemOf } from "./setup.js";
 
 /** How far the numbers of entries jump when some are lost. */
 const JUMP = 1_000_000;
 
 /** The database loses entries that a node has seen, as with a failover or a restore. */
 export const lost: Part = async (t, server) => {
-  const url = await server.createDatabase();
+  const url = await emptyDatabase(server);
   const name = new URL(url).pathname.slice(1);
   const node = await openNode(t, url);
   const { worlds, rooms, chat, log, events, db } = node;

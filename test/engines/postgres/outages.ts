@@ -4,12 +4,19 @@ import { Database } from "../../../db/postgres/engine/database.js";
 import { until, worldOf } from "../../helper.js";
 import { startPostgres } from "../../servers/postgres.js";
 import { startProxy, through } from "../../servers/proxy.js";
-import { follow, type Node, openNode, type Part, problemOf } from "./setup.js";
+import {
+  emptyDatabase,
+  follow,
+  type Node,
+  openNode,
+  type Part,
+  problemOf,
+} from "./setup.js";
 
 /** What is lost with connections and servers, and what is not. */
 export const outages: Part = async (t, server) => {
   await t.test("a commit whose answer is lost", async (t) => {
-    const url = await server.createDatabase();
+    const url = await emptyDatabase(server);
     const proxy = await startProxy(t, server.port);
     const cut = await openNode(t, through(url, proxy));
     const other = await openNode(t, url);
@@ -29,7 +36,7 @@ export const outages: Part = async (t, server) => {
   });
 
   await t.test("only the connection of a commit is lost", async (t) => {
-    const url = await server.createDatabase();
+    const url = await emptyDatabase(server);
     const proxy = await startProxy(t, server.port);
     const node = await openNode(t, through(url, proxy));
     const { db, worlds, events } = node;
@@ -50,7 +57,7 @@ export const outages: Part = async (t, server) => {
   });
 
   await t.test("the log says when PostgreSQL goes and comes", async (t) => {
-    const url = await server.createDatabase();
+    const url = await emptyDatabase(server);
     const proxy = await startProxy(t, server.port);
     const lines: string[] = [];
     const db = await Database.open(
@@ -75,7 +82,7 @@ export const outages: Part = async (t, server) => {
   });
 
   await t.test("an erasure whose commit is lost", async (t) => {
-    const url = await server.createDatabase();
+    const url = await emptyDatabase(server);
     const proxy = await startProxy(t, server.port);
     const { db, events } = await openNode(t, through(url, proxy));
     await until(() => events.isCurrent(INDEX));
@@ -92,7 +99,7 @@ export const outages: Part = async (t, server) => {
   });
 
   await t.test("a write that is lost before its commit", async (t) => {
-    const url = await server.createDatabase();
+    const url = await emptyDatabase(server);
     const proxy = await startProxy(t, server.port);
     const cut = await openNode(t, through(url, proxy));
     const other = await openNode(t, url);

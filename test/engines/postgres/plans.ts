@@ -4,7 +4,7 @@ import { addRooms } from "../../../db/postgres/rooms/room-writes.js";
 import type { RoomOrdering } from "../../../schemas/rooms.js";
 import { worldOf } from "../../helper.js";
 import { selection } from "../../db/store-contract/setup.js";
-import { openNode, type Part } from "./setup.js";
+import { emptyDatabase, openNode, type Part } from "./setup.js";
 
 const INDEXES: Record<RoomOrdering, string> = {
   sorting_priority: "rooms_by_priority",
@@ -21,7 +21,7 @@ const WORLDS = 5000;
 
 /** What a world with a hundred thousand rooms costs. */
 export const plans: Part = async (t, server) => {
-  const url = await server.createDatabase();
+  const url = await emptyDatabase(server);
   const { db, worlds, rooms } = await openNode(t, url);
   await worlds.create(worldOf("demo"));
   // Ten thousand at a time.

@@ -7,11 +7,11 @@ import {
   chatting,
   message,
 } from "../../db/store-contract/chat-setup.js";
-import type { Part } from "./setup.js";
+import { emptyDatabase, type Part } from "./setup.js";
 
 /** What is erased from chat is soon in no version of a row, whichever node sees to it. */
 export const remains: Part = async (t, server) => {
-  const url = await server.createDatabase();
+  const url = await emptyDatabase(server);
   const name = new URL(url).pathname.slice(1);
   const open = async () => {
     const store = postgresStore(

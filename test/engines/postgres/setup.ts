@@ -20,6 +20,23 @@ export interface Node extends Store {
   events: LogEvents;
 }
 
+/** The database without worlds of a server, of which others are copies. */
+const templates = new WeakMap<PostgresServer, Promise<string>>();
+
+/** Makes a database without worlds. To make its tables takes longer than most tests do. */
+export async function emptyDatabase(server: PostgresServer): Promise<string> {
+  let template = templates.get(server);
+  if (!template) templates.set(server, (template = templateOn(server)));
+  return server.createDatabase(undefined, await template);
+}
+
+async function templateOn(server: PostgresServer): Promise<string> {
+  const url = await server.createDatabase();
+  const db = await Database.open({ url, pool: 1 }, { create: true });
+  await db.close();
+  return new URL(url).pathname.slice(1);
+}
+
 /**
  * Opens a database as a node does. No bus connects it with others.
  * @param reads what it follows the logs by, instead of the store.

@@ -2,7 +2,13 @@ import { setTimeout as sleep } from "node:timers/promises";
 import { atBest, keyOf, timed, until, worldOf } from "../../helper.js";
 import { selection } from "../../db/store-contract/setup.js";
 import { type Proxy, startProxy, through } from "../../servers/proxy.js";
-import { follow, openNode, type Part, problemOf } from "./setup.js";
+import {
+  emptyDatabase,
+  follow,
+  openNode,
+  type Part,
+  problemOf,
+} from "./setup.js";
 
 /** How old an answer may be, in milliseconds. */
 const OLDEST = 1000;
@@ -13,7 +19,7 @@ const NOTICED = 2000;
 /** Nothing older than a second is ever answered, whatever breaks. */
 export const staleness: Part = async (t, server) => {
   await t.test("another node sees a write within a second", async (t) => {
-    const url = await server.createDatabase();
+    const url = await emptyDatabase(server);
     const [writer, reader] = [await openNode(t, url), await openNode(t, url)];
     await writer.worlds.create(worldOf("demo"));
     const { value } = await writer.rooms.create("demo", { name: "a" });
@@ -154,7 +160,7 @@ export const staleness: Part = async (t, server) => {
   };
   for (const [name, fail] of Object.entries(breaks)) {
     await t.test(`no answer is older than a second when ${name}`, async (t) => {
-      const url = await server.createDatabase();
+      const url = await emptyDatabase(server);
       const proxy = await startProxy(t, server.port);
       const writer = await openNode(t, url);
       const reader = await openNode(t, through(url, proxy));
@@ -205,7 +211,7 @@ export const staleness: Part = async (t, server) => {
   await t.test("a database that stops to answer", async (t) => {
     const { worlds, rooms, db } = await openNode(
       t,
-      await server.createDatabase(),
+      await emptyDatabase(server),
     );
     await worlds.create(worldOf("demo"));
     const { id } = (await rooms.create("demo", { name: "x" })).value;
@@ -242,7 +248,7 @@ export const staleness: Part = async (t, server) => {
   });
 
   await t.test("connections that are ended", async (t) => {
-    const url = await server.createDatabase();
+    const url = await emptyDatabase(server);
     const node = await openNode(t, url);
     await node.worlds.create(worldOf("demo"));
     await node.worlds.get("demo");
@@ -256,7 +262,7 @@ export const staleness: Part = async (t, server) => {
   });
 
   await t.test("a node that cannot read the logs", async (t) => {
-    const url = await server.createDatabase();
+    const url = await emptyDatabase(server);
     const writer = await openNode(t, url);
     let isBroken = false;
     const reader = await openNode(t, url, 4, ({ log }) => ({
@@ -293,7 +299,7 @@ export const staleness: Part = async (t, server) => {
   });
 
   await t.test("a value that is older than the follower", async (t) => {
-    const url = await server.createDatabase();
+    const url = await emptyDatabase(server);
     const writer = await openNode(t, url);
     let release = () => {};
     const reader = await openNode(t, url);

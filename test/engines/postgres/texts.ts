@@ -1,7 +1,7 @@
 import { decodedText, encodedText } from "../../../db/postgres/engine/sql.js";
 import { worldOf } from "../../helper.js";
 import { selection } from "../../db/store-contract/setup.js";
-import { openNode, type Part } from "./setup.js";
+import { emptyDatabase, openNode, type Part } from "./setup.js";
 
 /** Characters that PostgreSQL does not store. */
 export const texts: Part = async (t, server) => {
@@ -28,7 +28,7 @@ export const texts: Part = async (t, server) => {
   );
   t.strictSame(misfound, [], "and what is in them");
 
-  const { worlds, rooms } = await openNode(t, await server.createDatabase());
+  const { worlds, rooms } = await openNode(t, await emptyDatabase(server));
   await worlds.create(worldOf("demo"));
   const names = ["a", "\x01\x02", "\0", "\x01", "\0\x02", "\x02"];
   for (const name of names) await rooms.create("demo", { name });

@@ -1,0 +1,3 @@
+import { runFolder } from "../folder.js";
+
+await runFolder("integrate");
