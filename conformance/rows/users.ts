@@ -2,6 +2,10 @@ import type { Rows } from "../row.js";
 
 const UNKNOWN = { foreigner: "user.not_found" };
 
+/** A public key as browsers have them: the base point of the curve P-256. */
+const P256_POINT =
+  "BGsX0fLhLEJH-Lzm5WOkQPJ3A32BLeszoPShOUXYmMKWT-NC4v4af5uO5-tKfA-eFivOM1drMV7Oy7ZAaDe_UfU";
+
 export const userRows: Rows = {
   "user.update": {
     requires: "world.view",
@@ -56,7 +60,7 @@ export const userRows: Rows = {
       subscription: {
         endpoint: "https://1.1.1.1/conformance",
         expirationTime: null,
-        keys: { p256dh: `B${"A".repeat(86)}`, auth: "A".repeat(22) },
+        keys: { p256dh: P256_POINT, auth: "A".repeat(22) },
       },
     }),
     answer: {},

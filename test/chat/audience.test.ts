@@ -1,5 +1,7 @@
 import type { FastifyInstance } from "fastify";
 import t from "tap";
+import { Subscription } from "../../live/modules/chat/audience.js";
+import type { Piece } from "../../live/modules/chat/batch.js";
 import { type Client, type Json, makeRoom, startLive } from "../live/client.js";
 
 const chat = (config: object = {}) => ({
@@ -89,4 +91,17 @@ void t.test("a volatile member who stays", async (t) => {
   await ada.do("chat.unsubscribe", { channel });
   t.equal(told.length, before, "no membership ends");
   t.ok(await live.app.store.chat.isMember("demo", channel, ada.id));
+});
+
+void t.test("what waits for a subscription comes in order", async (t) => {
+  const got: string[] = [];
+  const connection = { push: (frame: string) => void got.push(frame) };
+  const subscription = new Subscription({ connection } as never);
+  const piece = (id: number) =>
+    ({ frames: [{ id, frame: `event ${id}` }] }) as unknown as Piece;
+  for (const id of [3, 1, 2]) {
+    t.equal(subscription.take(piece(id), 0), undefined);
+  }
+  subscription.start(1);
+  t.same(got, ["event 2", "event 3"]);
 });

@@ -1,5 +1,9 @@
 import t from "tap";
-import { defaultPermissionConfig } from "../../schemas/plain/permissions.js";
+import {
+  defaultPermissionConfig,
+  isWithheld,
+  type PermissionKey,
+} from "../../schemas/plain/permissions.js";
 import { type Client, demo, type Json, makeRoom, startLive } from "./client.js";
 
 // Section B: the rights that clients see, and those that they have.
@@ -184,4 +188,13 @@ void t.test("rules of a room hold in this room only", async (t) => {
   const admin = await live.admin();
   const code = await admin.code("room.config.get", { room: mine });
   t.equal(code, "protocol.denied", "the rule of the room comes first");
+});
+
+void t.test("what moderation takes away", async (t) => {
+  const keys = Object.keys(defaultPermissionConfig) as PermissionKey[];
+  const left = (state: "" | "silenced" | "banned") =>
+    keys.filter((key) => !isWithheld(state, key));
+  t.same(left(""), keys);
+  t.notMatch(left("silenced").join(), /send|vote|ask|manage|update|create/);
+  t.same(left("banned"), []);
 });

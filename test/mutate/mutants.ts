@@ -369,7 +369,7 @@ const limits = inArea("limits", [
     "rates are saved up without a bound",
   ],
   [
-    "live/people/rates.ts",
+    "live/people/spent.ts",
     `const count = total < before ? total : total - before;`,
     `const count = total;`,
     "other processes count what a user spent again and again",

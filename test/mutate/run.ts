@@ -119,6 +119,8 @@ function groupsFor(mutant: Mutant, dist: string): [string, string[]][] {
   ]);
   if (!options.first || groups.length === 0) return groups;
   const all = new Set(groups.flatMap(([, files]) => files));
+  const known = record[mutant.breaks];
+  if (known !== undefined && !options.suite && !options.files) all.add(known);
   const most = Number(options.most);
   return [["the tests", promising(mutant, [...all]).slice(0, most)]];
 }

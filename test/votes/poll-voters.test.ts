@@ -1,4 +1,5 @@
 import t from "tap";
+import { Voters } from "../../live/modules/items/polls/voters.js";
 import { type Client, holdRates, type Json } from "../live/client.js";
 import {
   byTrait,
@@ -222,5 +223,16 @@ void t.test("10 voters", async (t) => {
     t.same(seen.due, every("1,1,0"), "even if others vote as well");
     t.same(seen.withdrawn, every(undefined), "who withdrew sees none");
     t.same(seen.lost, every(undefined), "nor who lost the chosen option");
+  });
+});
+
+void t.test("a push leaves out people who vote while it is read", async (t) => {
+  const store = { voters: async () => ({ users: [], changed: 1 }) };
+  const voters = new Voters(store as never);
+  const of = (user: string) => ({ login: { user } }) as never;
+  const poll = { world: "w", room: "r", id: "p" };
+  const read = async () => voters.voted("p", ["ann"]);
+  await voters.during(poll, read, async (_, { isVoting }) => {
+    t.same([isVoting(of("ann")), isVoting(of("bob"))], [true, false]);
   });
 });
