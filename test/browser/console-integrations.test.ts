@@ -1,7 +1,7 @@
 import { exportJWK, generateKeyPair } from "jose";
 import { Webhook } from "standardwebhooks";
-import { receiver } from "../feed/receivers.js";
-import { startProvider } from "../sign-in/provider.js";
+import { receiver } from "../integrate/receivers.js";
+import { startProvider } from "../integrate/provider.js";
 import { axe } from "./axe.js";
 import { eventually, Site, type Visitor } from "./kit.js";
 import t from "./tap.js";
