@@ -23,7 +23,7 @@ const kinds: Kind[] = [
 async function costIn(hall: Hall): Promise<number> {
   const before = timeOf(hall.server);
   await hall.crowd.order(`open ${JOINING} ${RATE}`);
-  // The last logins are written, and presence is told.
+  // The last logins are written, and presence is published.
   await setTimeout(300);
   return ((timeOf(hall.server) - before) / JOINING) * 1e6;
 }

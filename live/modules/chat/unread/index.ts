@@ -24,8 +24,9 @@
  *   `read-state.ts` is one user: how far each channel is read, and the unread notifications.
  *   All connections of a user in this process share it. While it is being loaded, changes
  *   are queued, and applied afterwards.
- * - `marks.ts` writes how far users have read, together, when they leave or every ten seconds, and tells
- *   the other processes at once. `mark.ts` is the form of one mark. If a process ends, the
+ * - `marks.ts` keeps how far users have read until it is written, and tells the other processes
+ *   at once. `mark-writer.ts` writes marks together, when their users leave or every ten
+ *   seconds. `mark.ts` is the form of one mark. If a process ends, the
  *   others write its marks; `guardian.ts` names the one that gets them when no other
  *   process follows the world.
  * - `commands.ts` has the command that marks a channel as read.
