@@ -66,7 +66,7 @@ void t.test("addresses that lead nowhere", async (t) => {
   const anna = await world.guest("Anna");
   for (const [route, heading] of [
     ["rooms/nowhere", "This room is not open"],
-    ["messages/nobody", "This conversation is not there"],
+    ["messages/nobody", "This conversation isn’t here"],
     ["what/is/this", "Hallway"],
   ] as const) {
     await anna.page.goto(`${world.attend}#/${route}`);

@@ -97,7 +97,7 @@ void t.test("a table to edit in place", async (t) => {
     // The field that is being typed in keeps what was typed.
     const typed = page.locator(`[data-session="${bread.id}"] .title`);
     await typed.press("Enter");
-    await page.getByText("Somebody changed this to “Cake”").waitFor();
+    await page.getByText("Someone changed this to “Cake”").waitFor();
     t.equal((await api.getSession(bread.id)).title, "Cake");
     t.same(await axe(page), []);
     await host.button("Keep “Bread for beginners”").click();
@@ -138,7 +138,7 @@ void t.test("a table to edit in place", async (t) => {
     await host.field("Track").fill("Software");
     await api.updateSession(maps.id, { track: "Arts" });
     await host.button("Save").click();
-    await page.getByText("Somebody changed this in the meantime.").waitFor();
+    await page.getByText("Someone changed this in the meantime.").waitFor();
     t.equal((await api.getSession(maps.id)).track, "Arts");
     t.same(await axe(page), []);
     await host.button("Load it").click();

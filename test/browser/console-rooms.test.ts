@@ -131,7 +131,7 @@ void t.test("rooms change their order by drag", async (t) => {
   const row = (name: string) =>
     roomsOf(host).getByRole("listitem").filter({ hasText: name });
   // With the rules come marks and a button: nothing moves any more.
-  await host.button("Who would be let in?").waitFor();
+  await host.button("Test access").waitFor();
   const handle = row("Garden").getByTitle("Drag to move");
   const from = (await handle.boundingBox())!;
   const to = (await row("Main stage").boundingBox())!;
@@ -155,7 +155,7 @@ void t.test("rooms change their order by drag", async (t) => {
 void t.test("modules, as forms and as JSON", async (t) => {
   const { world, host, ids } = await scene(t);
   await toEditor(host, "Garden");
-  await host.button("Add a module").click();
+  await host.button("Add a part").click();
   await host.page.getByRole("menuitem", { name: "Text", exact: true }).click();
   await host.page
     .getByRole("textbox", { name: "Text" })
@@ -190,7 +190,7 @@ void t.test("two hosts edit a room at the same time", async (t) => {
   await host.button("Save").click();
   await host.page
     .getByRole("alert")
-    .filter({ hasText: "Somebody changed this in the meantime." })
+    .filter({ hasText: "Someone changed this in the meantime." })
     .waitFor();
   t.equal((await world.api.getRoom(ids.garden)).description, "Theirs.");
   t.equal(await host.field("Description").inputValue(), "Mine.");
@@ -259,7 +259,7 @@ void t.test(
   async (t) => {
     const { world, host, ids } = await scene(t);
     // It comes with the rules of the world, from which follows who is locked out.
-    await host.button("Who would be let in?").waitFor();
+    await host.button("Test access").waitFor();
     await toEditor(host, "Garden");
     const role = (name: string) =>
       host.page
@@ -288,7 +288,7 @@ void t.test("what others would see", async (t) => {
     permission_config: { "room.view": ["speaker"] },
   });
   await toRooms(host);
-  await host.button("Who would be let in?").click();
+  await host.button("Test access").click();
   const sees = (pattern: RegExp) =>
     host.page.getByRole("status").filter({ hasText: pattern }).waitFor();
   await sees(/They see 3 rooms/);

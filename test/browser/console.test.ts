@@ -54,7 +54,9 @@ void t.test("signing in", async (t) => {
     const visitor = await world.during(t).visitor();
     const token = world.token({ uid: "a", name: "A" });
     await visitor.page.goto(`${world.console}#token=${token}`);
-    await visitor.page.getByText("This token permits nothing here").waitFor();
+    await visitor.page
+      .getByText("Your link doesn’t let you do anything here")
+      .waitFor();
     t.equal(await visitor.consoleNav.getByRole("link").count(), 0);
   });
 
@@ -115,7 +117,7 @@ void t.test("the world", async (t) => {
     await host.button("Save").click();
     const alert = host.page
       .getByRole("alert")
-      .filter({ hasText: "Somebody changed this in the meantime." });
+      .filter({ hasText: "Someone changed this in the meantime." });
     await alert.waitFor();
     t.equal(
       (await world.api.getWorld()).title,
@@ -237,8 +239,8 @@ void t.test("roles", async (t) => {
   await page.getByText("also “their-own”").waitFor();
 
   await t.test("say who would be let in", async () => {
-    const preview = page.getByRole("region", { name: "Who would be let in?" });
-    await preview.getByText("They see no rooms.").waitFor();
+    const preview = page.getByRole("region", { name: "Test access" });
+    await preview.getByText("They can’t see any rooms.").waitFor();
     await preview.getByRole("button", { name: "Speaker" }).click();
     await preview.getByText("They see 1 room.").waitFor();
     await preview.getByRole("link", { name: "Backstage" }).waitFor();

@@ -127,10 +127,10 @@ void t.test("a stream is tried beside its address", async (t) => {
   await verdict("It doesn’t play right now.").waitFor();
   await address.fill("https://www.youtube.com/watch?v=dQw4w9WgXcQ");
   await verdict("This is a YouTube video.").waitFor();
-  await host.button("Use the YouTube module").click();
+  await host.button("Use the YouTube player").click();
   await host.heading("YouTube video").waitFor();
   const preview = host.page.getByRole("region", {
-    name: "Who would be let in?",
+    name: "Test access",
   });
   await preview.getByRole("listitem").first().waitFor();
   t.equal(await preview.getByText("Vote").count(), 0, "there are no polls");

@@ -108,6 +108,6 @@ void t.test("languages", async (t) => {
     "Das hat nicht geklappt: $& {reason}",
   );
   await useLanguage("en", english);
-  t.equal(say("common.failed"), "That did not work: {reason}");
+  t.equal(say("common.failed"), "That didn’t work: {reason}");
   t.equal(say("console.signIn"), "Sign in");
 });
