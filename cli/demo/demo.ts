@@ -110,7 +110,7 @@ const sideStage: RoomDraft = {
   module_config: [
     { type: "livestream.native", config: { hls_url: STREAM } },
     { type: "chat.native", config: { volatile: true } },
-    { type: "question", config: { active: true } },
+    { type: "question", config: { active: true, show_authors: true } },
   ],
   sorting_priority: 2,
 };

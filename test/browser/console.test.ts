@@ -478,7 +478,7 @@ for (const size of ["desktop", "phone"] as const) {
     const item = (name: string) =>
       page.getByRole("listitem").filter({ hasText: name });
     await item("Set up the rooms").getByText("Done").waitFor();
-    await item("Look at the event page").getByText("Still to do").waitFor();
+    await item("Test it as a guest").getByText("Still to do").waitFor();
     await item("Hallway").getByText("Maps", { exact: true }).waitFor();
     await item("Hallway").getByText("Routes", { exact: true }).waitFor();
     await host.button("QR code").click();
@@ -486,10 +486,10 @@ for (const size of ["desktop", "phone"] as const) {
     t.same(await axe(page), []);
     const [tab] = await Promise.all([
       host.context.waitForEvent("page"),
-      host.button("Open the event page").click(),
+      host.button("Open as guest").click(),
     ]);
     await tab.getByRole("textbox", { name: "Your name" }).waitFor();
-    await item("Look at the event page").getByText("Done").waitFor();
+    await item("Test it as a guest").getByText("Done").waitFor();
     const groups = host.consoleNav.getByRole("list");
     t.same(
       await groups.evaluateAll((lists) =>

@@ -49,17 +49,24 @@ export const isPreview =
   new URLSearchParams(location.search).has("preview") &&
   (tokenOf(location.hash) ?? previews?.kept) !== undefined;
 
+/** Whether an organizer tries the event as a new guest, in this tab only: `?guest`. */
+const isTrial = new URLSearchParams(location.search).has("guest");
+
+function visitors(): Identities | undefined {
+  if (isPreview) return previews;
+  if (hall) return identitiesOf("screen");
+  return identitiesOf("attend", isTrial ? tabShelf() : shelf);
+}
+
 /** This browser's storage for the event; undefined at an address without one. */
-export const identities = isPreview
-  ? previews
-  : identitiesOf(hall ? "screen" : "attend");
+export const identities = visitors();
 
 /**
  * As whom the page begins. A screen without a link of its own shows what the user of this
  * browser sees.
  */
 export const keptIdentity = (): Identity | undefined =>
-  (!hall && !isPreview && invite.visitor) ||
+  (!hall && !isPreview && !isTrial && invite.visitor) ||
   (identities?.kept ?? (hall && identitiesOf("attend")?.kept));
 
 /**
