@@ -43,9 +43,6 @@ export const EVENT = [
 /** The keys of an event in a page or a notification. */
 export const TYPED = [...EVENT, "type"].sort();
 
-/** The keys of an event that is pushed. */
-export const PUSHED = [...EVENT, "users"].sort();
-
 export const invalid = "protocol.invalid_payload";
 
 /** The content of a message. */

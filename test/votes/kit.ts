@@ -30,9 +30,6 @@ export const QUESTION = [
   "timestamp",
 ];
 
-/** The keys of a question in a list. */
-export const LISTED_QUESTION = [...QUESTION, "voted"];
-
 /** The keys of a poll for people who may not see its results: 4.7. */
 export const POLL = [
   "content",
@@ -201,11 +198,6 @@ class Votes {
     return list.find((poll) => poll.id === id);
   }
 
-  /** The counts of a poll now. */
-  async countsNow({ room_id, id }: Json): Promise<number[] | undefined> {
-    return countsOf(await this.pollNow(room_id, id));
-  }
-
   /** A question as its moderators see it now. */
   async questionNow(room: string, id: string): Promise<Json> {
     const host = await this.host();
@@ -218,13 +210,6 @@ class Votes {
     const options = places.map((place) => poll.options[place].id);
     const payload = { room: poll.room_id, id: poll.id, options };
     return (await client.do("poll.vote", payload)).poll;
-  }
-
-  /** The answer to a vote for some ids; only its code if it fails. */
-  async voteFor(client: Client, poll: Json, options: Json): Promise<Json> {
-    const payload = { room: poll.room_id, id: poll.id, options };
-    const [name, , answer] = await client.call("poll.vote", payload);
-    return name === "success" ? answer : (answer as Json).code;
   }
 
   /**
