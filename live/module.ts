@@ -136,7 +136,7 @@ export interface LiveModule {
   readonly entrance?: Entrance;
   /** A connection has left its world. It is no longer in the hub. */
   readonly leave?: (connection: Connection) => void;
-  /** The last connection of this process has left a world. */
+  /** This process has no connection in a world, or not yet: what it has read of it grows old. */
   readonly forget?: (world: string) => void;
   /** Stops all timers. Nothing is pushed any more. */
   readonly stop?: () => void;
