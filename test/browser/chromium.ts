@@ -10,16 +10,21 @@ const isExecutable = (path: string): boolean => {
   }
 };
 
+const find = (place: string | undefined, name: string, PATH = "") =>
+  (place
+    ? [place]
+    : PATH.split(delimiter)
+        .filter((folder) => folder !== "")
+        .map((folder) => join(folder, name))
+  ).find(isExecutable);
+
 /**
  * Where the browser is: the variable CHROMIUM, or `chromium` on the PATH.
  * @returns undefined if there is none.
  */
-export function findChromium(env = process.env): string | undefined {
-  const places = env.CHROMIUM
-    ? [env.CHROMIUM]
-    : (env.PATH ?? "")
-        .split(delimiter)
-        .filter((folder) => folder !== "")
-        .map((folder) => join(folder, "chromium"));
-  return places.find(isExecutable);
-}
+export const findChromium = (env = process.env): string | undefined =>
+  find(env.CHROMIUM, "chromium", env.PATH);
+
+/** Where the other browser is: the variable FIREFOX, or `firefox-esr` on the PATH. */
+export const findFirefox = (env = process.env): string | undefined =>
+  find(env.FIREFOX, "firefox-esr", env.PATH);

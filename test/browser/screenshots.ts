@@ -23,14 +23,15 @@ const FOLDER = "docs/screenshots";
 const wanted: Record<string, readonly string[]> = {
   guest: ["welcome"],
   attendee: [
-    ...["hallway", "stage", "questions", "polls", "program"],
+    ...["lobby", "hallway", "stage", "questions", "polls", "program"],
     ...["conversation", "profile"],
   ],
-  moderator: ["question-queue", "managed-polls"],
+  moderator: ["question-queue", "managed-polls", "host-view"],
   stranger: ["sign-in"],
   console: [
-    ...["world", "keys", "roles", "rooms", "room", "people"],
-    ...["activity", "announcements", "created-link"],
+    ...["overview", "world", "rooms", "room", "invite", "created-link"],
+    ...["roles", "people", "announcements", "results", "history"],
+    ...["activity", "keys"],
   ],
 };
 

@@ -256,6 +256,17 @@ export const tours: readonly Tour[] = [
             .waitFor();
         },
       },
+      {
+        name: "host-view",
+        async go(it) {
+          await route(it, `#/rooms/${stage}/host`);
+          await it.page
+            .getByRole("region", { name: "Questions" })
+            .getByText("far north")
+            .first()
+            .waitFor();
+        },
+      },
     ],
   },
   {
