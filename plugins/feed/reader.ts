@@ -1,3 +1,4 @@
+import type { Socket } from "node:net";
 import type { FastifyReply, FastifyRequest } from "fastify";
 import type { TypeFilter } from "../../schemas/plain/feed.js";
 import type { FeedItem, FeedStore } from "./items.js";
@@ -35,6 +36,7 @@ export class Reader {
   readonly #request: FastifyRequest;
   readonly #reply: FastifyReply;
   readonly #world: string;
+  readonly #socket: Socket;
   /** The number of the last entry that was sent or looked at. */
   #cursor: number;
   #isLive = false;
@@ -48,6 +50,7 @@ export class Reader {
     this.#request = request;
     this.#reply = reply;
     this.#world = of.world;
+    this.#socket = request.raw.socket;
     this.#cursor = of.cursor;
     this.filter = of.filter;
     reply.raw.once("close", () => (this.#isOver = true));
@@ -66,10 +69,13 @@ export class Reader {
   begin(): void {
     const { raw } = this.#reply;
     this.#reply.hijack();
+    // The body ends with the connection. In chunks, each entry would take three writes.
+    raw.removeHeader("transfer-encoding");
     raw.writeHead(200, {
       ...(this.#reply.getHeaders() as Record<string, string>),
       "content-type": "text/event-stream; charset=utf-8",
       "cache-control": "no-store",
+      connection: "close",
       // Otherwise nginx collects entries before it passes them on.
       "x-accel-buffering": "no",
     });
@@ -101,7 +107,7 @@ export class Reader {
       );
       if (this.#isOver) return;
       this.#cursor = cursor;
-      if (items.length > 0) this.#reply.raw.write(encoded(items));
+      if (items.length > 0) this.#socket.write(encoded(items));
       if (!more && cursor >= live.position) {
         this.#isLive = true;
         return;
@@ -120,24 +126,23 @@ export class Reader {
     const unsent = items.filter(({ seq }) => seq > this.#cursor);
     if (unsent.length === 0) return;
     this.#cursor = unsent.at(-1)!.seq;
-    const { raw } = this.#reply;
-    raw.write(unsent.length === items.length ? bytes : encoded(unsent));
-    if (raw.writableLength > MAX_BEHIND) this.drop();
+    const socket = this.#socket;
+    socket.write(unsent.length === items.length ? bytes : encoded(unsent));
+    if (socket.writableLength > MAX_BEHIND) this.drop();
   }
 
   comment(): void {
-    const { raw } = this.#reply;
-    if (!this.#isOver && !raw.writableNeedDrain) raw.write(COMMENT);
+    const socket = this.#socket;
+    if (!this.#isOver && !socket.writableNeedDrain) socket.write(COMMENT);
   }
 
   /** Ends the stream after what was sent. */
   end(): void {
     if (this.#isOver) return;
     this.#isOver = true;
-    const { raw } = this.#reply;
-    raw.end();
+    this.#reply.raw.end();
     // A client that does not read would keep it open.
-    if (raw.writableNeedDrain) this.drop();
+    if (this.#socket.writableNeedDrain) this.drop();
   }
 
   /** Ends the connection, as its client does not read. */
@@ -147,14 +152,14 @@ export class Reader {
   }
 
   #drained(): Promise<void> {
-    const { raw } = this.#reply;
-    if (!raw.writableNeedDrain || this.#isOver) return Promise.resolve();
+    const socket = this.#socket;
+    if (!socket.writableNeedDrain || this.#isOver) return Promise.resolve();
     return new Promise((resolve) => {
       const done = () => {
-        raw.off("drain", done).off("close", done);
+        socket.off("drain", done).off("close", done);
         resolve();
       };
-      raw.once("drain", done).once("close", done);
+      socket.once("drain", done).once("close", done);
     });
   }
 }

@@ -169,6 +169,29 @@ void t.test("what happened is in the feed, once and in order", async (t) => {
   t.equal(refused.status, 400);
 });
 
+void t.test("a cursor that the log no longer reaches", async (t) => {
+  const live = await startLive(t);
+  await makeRoom(live);
+  const { seq } = (await live.app.store.log.heads(["demo"]))[0]!;
+  await live.app.store.log.prune("demo", Date.now() + 1);
+  await makeRoom(live);
+  const token = live.tokenOf(ADMIN);
+  for (const accept of ["application/json", "text/event-stream"]) {
+    const get = (after: number) =>
+      fetch(`${live.baseUrl}/api/v1/worlds/demo/changes/?after=${after}`, {
+        headers: { authorization: `Bearer ${token}`, accept },
+      });
+    const expired = await get(seq - 1);
+    t.equal(expired.status, 410, accept);
+    t.match(await expired.json(), { code: "cursor_expired" });
+    const kept = await get(seq);
+    t.equal(kept.status, 200);
+    await kept.body!.cancel();
+  }
+  const oldest = await live.rest("GET", "demo/changes/?after=0");
+  t.match(oldest.body, { results: [{ seq: seq + 1, type: "room.created" }] });
+});
+
 void t.test("a stream ends with the right to it", async (t) => {
   const live = await startLive(t);
   const url = `${live.baseUrl}/api/v1/worlds/demo/changes/`;

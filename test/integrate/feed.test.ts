@@ -157,6 +157,9 @@ void t.test("every type is shown with its subject and author", async (t) => {
   t.equal((await site.command("user", "delete", "demo", user_id)).code, 0);
   await shows("user.erased", { user_id }, { kind: "command" });
 
+  // The first comment comes at once, and the next one within 15 seconds.
+  await until(() => streams.every(({ comments }) => comments > 1));
+
   // What was streamed is in order, the same at both processes, and in the pages.
   const seqs = all.map(({ seq }) => seq as number);
   t.same(
