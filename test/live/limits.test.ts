@@ -3,7 +3,7 @@ import { once } from "node:events";
 import { setTimeout as delay } from "node:timers/promises";
 import { until } from "../helper.js";
 import { processClock } from "../../db/log/clock.js";
-import { Buckets } from "../../live/socket/pace.js";
+import { Buckets, TokenBucket } from "../../live/socket/pace.js";
 import {
   demo,
   holdRates,
@@ -23,6 +23,23 @@ void t.test("time to log in", async (t) => {
   t.same(await late.next("error"), { code: "auth.timeout" });
   t.equal((await soon(late.closed)).code, 1008);
   t.same(await guest.all(), [], "who is logged in stays");
+});
+
+void t.test("a rate is saved up to its burst, and no further", (t) => {
+  let now = 0;
+  const clock = { ...processClock, now: () => now };
+  const bucket = new TokenBucket(10, 3, clock);
+  const taken = () => {
+    let count = 0;
+    while (count < 1000 && bucket.take()) count++;
+    return count;
+  };
+  t.equal(taken(), 30);
+  now += 1000;
+  t.equal(taken(), 10);
+  now += 3_600_000;
+  t.equal(taken(), 30);
+  t.end();
 });
 
 void t.test("size of a message", async (t) => {
