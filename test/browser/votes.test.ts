@@ -152,7 +152,7 @@ void t.test("a poll and a message make themselves noticed", async (t) => {
     eventually(`${tab} counts ${n}`, async () =>
       (await visitor.tab(tab).innerText()).endsWith(n),
     );
-  await counts(anna, "Polls", "1 waits");
+  await counts(anna, "Polls", "1 waiting");
   await card(anna).getByRole("button", { name: "Tea" }).click();
   await eventually("the result is in the card", async () =>
     /100\s?%/.test(await card(anna).innerText()),
@@ -164,14 +164,14 @@ void t.test("a poll and a message make themselves noticed", async (t) => {
   await ben.button("A poll was opened").click();
   await ben.page.getByRole("article", { name: "Tea or coffee?" }).waitFor();
   await anna.say("Hello, Ben!");
-  await counts(ben, "Chat", "1 waits");
+  await counts(ben, "Chat", "1 waiting");
   await ben.tab("Chat").click();
   await counts(ben, "Chat", "Chat");
 
   await ben.tab("Questions").click();
   await ben.field("Your question").fill("What comes after tea?");
   await ben.button("Ask").click();
-  await counts(mona, "Questions", "1 waits");
+  await counts(mona, "Questions", "1 waiting");
 });
 
 void t.test("reactions float for all", async (t) => {
