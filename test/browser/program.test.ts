@@ -352,7 +352,9 @@ void t.test("the stage follows the program", async (t) => {
     ends_at: at(Date.now() + 3000),
     recording: { url: "https://video.example.org/watch/1" },
   });
-  await main.getByText("Up next").first().waitFor();
+  // Phones show it in a line of its own, too.
+  const seen = main.getByText("Up next").filter({ visible: true });
+  await seen.first().waitFor();
   await main
     .getByRole("link", { name: "Bread for beginners" })
     .first()

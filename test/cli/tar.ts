@@ -124,7 +124,10 @@ export function formerArchive(
     all: columns.length,
   })).filter(({ name, kept, all }) => kept < all && !later.includes(name));
   const left = entries.filter(({ path }) => !later.map(rowsAt).includes(path));
-  const untagged = newer.reduce(
+  const filled = newer.filter(({ name }) =>
+    left.some(({ path }) => path === rowsAt(name)),
+  );
+  const untagged = filled.reduce(
     (entries, { name, kept }) =>
       withRows(entries, name, (rows) => rows.map((row) => row.slice(0, kept))),
     left,
