@@ -108,7 +108,8 @@ export function shortFolder(t: Test): string {
   const folder = mkdtempSync(join(tmpdir(), "foyer-"));
   t.teardown(async () => {
     await shared?.forget(folder);
-    rmSync(folder, { recursive: true, force: true });
+    // Workers of a process that was killed may still write for a moment.
+    rmSync(folder, { recursive: true, force: true, maxRetries: 20 });
   });
   return folder;
 }
