@@ -122,9 +122,7 @@ function missingOf(
   rooms: PresentProgram["rooms"],
   problems: Problems,
 ): string[] {
-  const hidden = new Set(
-    rooms.flatMap(({ id, isVisible }) => (isVisible ? [] : [id])),
-  );
+  const hidden = hiddenOf(rooms);
   const missing = rest.flatMap(({ id, import_id, room_id }) =>
     import_id === null ? [] : [{ id, import_id, room_id }],
   );
@@ -139,6 +137,9 @@ function missingOf(
     .sort((a, b) => (a.import_id < b.import_id ? -1 : 1))
     .map(({ id }) => id);
 }
+
+const hiddenOf = (rooms: PresentProgram["rooms"]): ReadonlySet<string> =>
+  new Set(rooms.flatMap(({ id, isVisible }) => (isVisible ? [] : [id])));
 
 const KEPT =
   "Imported sessions in rooms that you may not see were kept, though the file no longer has them.";
@@ -267,6 +268,7 @@ class Rooms {
   readonly created: { id: string; name: string }[] = [];
   readonly #byName = new Map<string, { id: string; isVisible: boolean }[]>();
   readonly #ids: Set<string>;
+  readonly #hidden: ReadonlySet<string>;
 
   constructor(
     rooms: PresentProgram["rooms"],
@@ -274,6 +276,7 @@ class Rooms {
     private readonly problems: Problems,
   ) {
     this.#ids = new Set(rooms.map(({ id }) => id));
+    this.#hidden = hiddenOf(rooms);
     for (const { name, ...room } of rooms) {
       const key = keyOf(name);
       this.#byName.set(key, [...(this.#byName.get(key) ?? []), room]);
@@ -283,9 +286,21 @@ class Rooms {
   /**
    * The room of a session.
    * @param present the room where it is. It stays there if the document names a room that is
-   *   unknown, or several rooms of which this is one.
+   *   unknown, or several rooms of which this is one. It also stays in a room that the caller may
+   *   not see: in another one, they would read what it had.
    */
-  of(
+  of(session: DocumentSession, present: string | null): string | null {
+    const room = this.#named(session, present);
+    if (room === present || present === null || !this.#hidden.has(present)) {
+      return room;
+    }
+    const { position, fields } = session;
+    const message = "It stayed in its room, which you may not see.";
+    this.problems.add({ position }, { session: fields.title, message });
+    return present;
+  }
+
+  #named(
     { room, fields, position }: DocumentSession,
     present: string | null,
   ): string | null {

@@ -241,6 +241,7 @@ function rowsOf({ rooms, users, events, files }: Size): Record<string, Make> {
         is_pinned: 0,
         timestamp: EPOCH + i,
         score: 1,
+        named: 0,
       })),
     question_votes: () =>
       times(few, (i) => ({

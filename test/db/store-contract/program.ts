@@ -1,6 +1,7 @@
 import type { ImportScope } from "../../../db/contract/program.js";
 import type { Store } from "../../../db/contract/store.js";
 import type {
+  DocumentSession,
   ImportOptions,
   ProgramDocument,
 } from "../../../schemas/documents/program-document.js";
@@ -111,6 +112,30 @@ export async function programContract(contract: Contract): Promise<void> {
       ["Other", "by hand"],
       "what was made by hand stays",
     );
+  });
+
+  await contract("no import moves what is hidden", async (t, store) => {
+    const two = documentOf(["Secret", "Open"]);
+    await store.program.import("demo", two, { createRooms: true }, scope);
+    const where = async () => {
+      const { sessions } = await store.program.get("demo");
+      return sessions.find(({ value }) => value.import_id === "s0")!.value;
+    };
+    const from = (await where()).room_id!;
+    const rooms = await store.rooms.all("demo", { page: 1, pageSize: 100 });
+    const open = rooms.find(({ value }) => value.name === "Room 1")!.value.id;
+    for (const room of [{ id: open }, { name: "Room 1" }, null]) {
+      const move = (to: DocumentSession["room"], visibleRooms: string[]) => {
+        const sessions = [{ ...two.sessions[0]!, room: to }];
+        const sight = { ...scope, visibleRooms };
+        return store.program.import("demo", { ...two, sessions }, {}, sight);
+      };
+      t.match(await move(room, [open]), { problems: { length: 1 } });
+      t.equal((await where()).room_id, from, "it stays in the hidden room");
+      t.match(await move(room, [open, from]), { updated: 1, problems: [] });
+      t.equal((await where()).room_id, room && open);
+      await move({ id: from }, [open, from]);
+    }
   });
 
   await contract("a user has a thousand favorites", async (t, store) => {
