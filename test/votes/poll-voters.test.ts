@@ -227,6 +227,7 @@ void t.test("10 voters", async (t) => {
 });
 
 void t.test("a push leaves out people who vote while it is read", async (t) => {
+  t.plan(1);
   const store = { voters: async () => ({ users: [], changed: 1 }) };
   const voters = new Voters(store as never);
   const of = (user: string) => ({ login: { user } }) as never;
