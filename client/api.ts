@@ -2653,6 +2653,18 @@ export interface components {
         "application/json": components["schemas"]["Problem"];
       };
     };
+    /** @description Entries after the cursor are not kept any more. */
+    Expired: {
+      headers: {
+        "X-Request-Id": components["headers"]["X-Request-Id"];
+        "X-Content-Type-Options": components["headers"]["X-Content-Type-Options"];
+        "Cache-Control": components["headers"]["Cache-Control"];
+        [name: string]: unknown;
+      };
+      content: {
+        "application/json": components["schemas"]["Problem"];
+      };
+    };
     /** @description It was changed in between. */
     Changed: {
       headers: {
@@ -4541,15 +4553,7 @@ export interface operations {
       400: components["responses"]["InvalidData"];
       401: components["responses"]["Unauthenticated"];
       403: components["responses"]["Forbidden"];
-      /** @description Entries after the cursor are not kept any more (code: cursor_expired). */
-      410: {
-        headers: {
-          [name: string]: unknown;
-        };
-        content: {
-          "application/json": components["schemas"]["Problem"];
-        };
-      };
+      410: components["responses"]["Expired"];
       429: components["responses"]["TooMany"];
       500: components["responses"]["Failed"];
       503: components["responses"]["NotNow"];
@@ -4873,6 +4877,7 @@ export interface operations {
       400: components["responses"]["InvalidData"];
       401: components["responses"]["Unauthenticated"];
       403: components["responses"]["Forbidden"];
+      410: components["responses"]["Expired"];
       413: components["responses"]["TooLarge"];
       415: components["responses"]["NotJson"];
       429: components["responses"]["TooMany"];

@@ -1,7 +1,7 @@
 import type { FastifyPluginAsync } from "fastify";
 import { positionOf, readPage } from "../plugins/feed/page.js";
 import { cursorRefusal } from "../plugins/feed/refusals.js";
-import { Problem } from "../schemas/errors.js";
+import { responseRef } from "../plugins/openapi/parts.js";
 import { FeedPage, FeedQuery } from "../schemas/feed.js";
 import { typeFilter } from "../schemas/plain/feed.js";
 import { ref } from "../schemas/values.js";
@@ -13,17 +13,7 @@ const routes: FastifyPluginAsync = async (app) => {
   app.get("/api/v1/worlds/:world_id/changes/", {
     config: {
       requires: ["world.feed"],
-      answers: {
-        410: {
-          description:
-            "Entries after the cursor are not kept any more (code: cursor_expired).",
-          content: {
-            "application/json": {
-              schema: { $ref: `#/components/schemas/${Problem.$id}` },
-            },
-          },
-        },
-      },
+      answers: { 410: responseRef("Expired") },
     },
     ...listChanges,
   });

@@ -7,6 +7,7 @@ import { authorOf } from "../plugins/auth/author.js";
 import { positionOf } from "../plugins/feed/page.js";
 import { cursorRefusal } from "../plugins/feed/refusals.js";
 import { forbidden } from "../plugins/http/errors.js";
+import { responseRef } from "../plugins/openapi/parts.js";
 import { newSecret } from "../plugins/webhooks/message.js";
 import { send } from "../plugins/webhooks/sending.js";
 import { PageQuery } from "../schemas/pages.js";
@@ -42,7 +43,10 @@ const routes: FastifyPluginAsync = async (app) => {
   app.patch(WEBHOOK, { config, ...updateWebhook });
   app.delete(WEBHOOK, { config, ...deleteWebhook });
   app.post(`${WEBHOOK}test`, { config, ...testWebhook });
-  app.post(`${WEBHOOK}redeliver`, { config, ...redeliver });
+  app.post(`${WEBHOOK}redeliver`, {
+    config: { ...config, answers: { 410: responseRef("Expired") } },
+    ...redeliver,
+  });
 };
 
 const time = (ms: number | null) =>

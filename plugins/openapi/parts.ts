@@ -184,6 +184,11 @@ export const responses = {
     problem("not_found", "Not found."),
   ),
   Malformed: refusal("The request is not valid HTTP.", badHost),
+  Expired: refused(
+    "Entries after the cursor are not kept any more.",
+    "cursor_expired",
+    "Entries after this cursor are not kept any more.",
+  ),
   Changed: refused(
     "It was changed in between.",
     "changed",

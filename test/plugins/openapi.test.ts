@@ -136,6 +136,7 @@ void t.test("each refusal has examples of its own", async (t) => {
     Forbidden: ["forbidden"],
     NotFound: ["not_found"],
     Malformed: ["invalid_request"],
+    Expired: ["cursor_expired"],
     Changed: ["changed"],
     TooLarge: ["too_large"],
     NotJson: ["unsupported_media_type"],
