@@ -1,5 +1,6 @@
 import { Type } from "@sinclair/typebox";
 import type { FastifyPluginAsync, FastifyRequest } from "fastify";
+import { authorOf } from "../plugins/auth/author.js";
 import { forbidden } from "../plugins/http/errors.js";
 import {
   Message,
@@ -115,9 +116,10 @@ async function send(
   );
   if (!tokenId || !hasChat) throw forbidden();
   request.callerId ??= (
-    await server.store.users.enter(params.world_id, {
-      ...{ tokenId, traits, profile, pretalxId },
-    })
+    await server.store.users.enter(
+      ...([params.world_id, { tokenId, traits, profile, pretalxId }] as const),
+      authorOf(request),
+    )
   ).id;
   const payload = { channel: params.room_id, event_type, ...message };
   return perform(request, "chat.send", payload);

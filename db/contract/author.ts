@@ -21,11 +21,12 @@ export interface Author {
 /** An author without the fields that entries lack. */
 export const authorIn = ({ uid: _, request: __, ...by }: Author): Author => by;
 
-/** A user, over the connection of another author if that has one. */
-export const userBy = (user: string, by: Author | undefined): Author =>
-  by?.connection === undefined
-    ? { kind: "user", user }
-    : { kind: "user", user, connection: by.connection };
+/** A user, over the connection or the call of another author if that has one. */
+export const userBy = (user: string, by: Author | undefined): Author => {
+  const kind = by?.kind === "api" ? "api" : "user";
+  const connection = by?.connection;
+  return connection === undefined ? { kind, user } : { kind, user, connection };
+};
 
 /** The author of writes that the server makes on its own. */
 export const SERVER: Author = { kind: "server" };
