@@ -179,7 +179,8 @@ export type OnAppended = (
 /** The log of each world. */
 export interface LogStore extends LogReads<Entry> {
   /**
-   * The number of the last entry that {@link prune} has removed; 0 for none. A reader that has
+   * The number of the last entry that {@link prune} has removed, or with which an earlier world of
+   * this id was deleted; 0 for none. A reader that has
    * read up to this one has missed nothing. Some chat events before it are still there.
    */
   floor(world: string): Promise<number>;

@@ -153,6 +153,13 @@ void t.test("the server's own API", async (t) => {
   }
   t.equal((await ask("DELETE", "new/")).status, 204);
   t.equal((await ask("GET", "new/", undefined, token)).status, 401);
+  const [, next] = (await ask("POST", "", draft)).body.links.console.split(
+    "#token=",
+  );
+  const feed = (after: number) =>
+    ask("GET", `new/changes/?after=${after}`, undefined, next);
+  t.same((await feed(0)).body.results, [], "no change of the deleted world");
+  t.match(await feed(1), { status: 410, body: { code: "cursor_expired" } });
   t.equal((await ask("GET", "", undefined, `${ADMIN_TOKEN}x`)).status, 401);
 });
 

@@ -128,6 +128,10 @@ export async function deleteWorld(
     throw absent("world");
   }
   log.appendToAll({ type: "world.deleted" });
+  // A world that gets this id does not show what happened before.
+  await sql.run("UPDATE log_heads SET pruned = $2 WHERE world_id = $1", [
+    ...[id, log.last],
+  ]);
   log.erased(...ERASED);
   log.erasedData();
   return keys;

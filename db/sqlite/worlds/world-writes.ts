@@ -45,6 +45,9 @@ export function worldWrites(db: Connection, sql: Sql, log: WriteLog) {
   );
   const removeChannels = channelRemoval(db);
   const remove = db.prepare<[string]>("DELETE FROM worlds WHERE id = ?");
+  const forget = db.prepare<[number, string]>(
+    "UPDATE log_heads SET pruned = ? WHERE world_id = ?",
+  );
   const selectFiles = db
     .prepare<[string], string>("SELECT key FROM files WHERE world_id = ?")
     .pluck();
@@ -153,6 +156,8 @@ export function worldWrites(db: Connection, sql: Sql, log: WriteLog) {
       removeChannels.ofWorld(id);
       if (remove.run(id).changes === 0) throw absent("world");
       log.erasedData(id);
+      // A world that gets this id does not show what happened before.
+      forget.run(log.next(id), id);
       note(id, "world.deleted");
       return keys;
     },

@@ -78,6 +78,8 @@ export async function logWorldContract(contract: Contract): Promise<void> {
       both("world.deleted", "demo"),
       [() => titleOf("demo"), undefined],
     );
+    const [head] = await store.log.heads(["demo"]);
+    t.equal(await store.log.floor("demo"), head!.seq, "the feed of another");
     await expecting.nothing({
       "a trial": () => worlds.import(copy, { dryRun: true }),
     });
