@@ -52,6 +52,12 @@ export const isPreview =
 /** Whether an organizer tries the event as a new guest, in this tab only: `?guest`. */
 const isTrial = new URLSearchParams(location.search).has("guest");
 
+/**
+ * Whether the user is one of this tab only. Notifications and drafts are kept for the whole
+ * browser: they belong to its own user, the organizer.
+ */
+export const isOfTab = isPreview || isTrial;
+
 function visitors(): Identities | undefined {
   if (isPreview) return previews;
   if (hall) return identitiesOf("screen");
@@ -66,7 +72,7 @@ export const identities = visitors();
  * browser sees.
  */
 export const keptIdentity = (): Identity | undefined =>
-  (!hall && !isPreview && !isTrial && invite.visitor) ||
+  (!hall && !isOfTab && invite.visitor) ||
   (identities?.kept ?? (hall && identitiesOf("attend")?.kept));
 
 /**
@@ -93,5 +99,5 @@ export function takeToken(): boolean {
 export function forgetVisitor(): void {
   leaveInvite();
   identities?.forget();
-  if (world !== null) forgetAll(`foyer:${world}:chat:`);
+  if (world !== null && !isOfTab) forgetAll(`foyer:${world}:chat:`);
 }
