@@ -14,14 +14,14 @@ export const kinds = [
 
 /**
  * How a webhook is. `stopped`: the server disabled it, as its receiver took nothing for days or is
- * gone; `off`: a person did.
+ * gone, and plans no further try; `off`: a person did, which leaves the time of the next try.
  */
 export type HookState = "on" | "failing" | "stopped" | "off";
 
 export function stateOf({ enabled, state }: Webhook): HookState {
   const fails = state.failing_since !== null;
   if (enabled) return fails ? "failing" : "on";
-  return fails ? "stopped" : "off";
+  return fails && state.next_try_at === null ? "stopped" : "off";
 }
 
 /** Why a try failed, in a sentence. @param error the word of the server. */
