@@ -99,5 +99,7 @@ export function takeToken(): boolean {
 export function forgetVisitor(): void {
   leaveInvite();
   identities?.forget();
-  if (world !== null && !isOfTab) forgetAll(`foyer:${world}:chat:`);
+  if (world === null || isOfTab) return;
+  forgetAll(`foyer:${world}:chat:`);
+  forgetAll(`foyer:${world}:draft:`);
 }
