@@ -11,6 +11,9 @@ export interface Look {
   readonly isOpen: boolean;
 }
 
+/** How long a read that failed waits for its second try, in milliseconds. */
+const RETRY = 3000;
+
 const looks = new WeakMap<Session, Readable<Look>>();
 
 /**
@@ -23,15 +26,27 @@ export function lookOf(session: Session, page: PageConfig): Readable<Look> {
   // The page names the title only if guests may see the event.
   const first = { theme: page.theme, isOpen: page.title !== null };
   const look = readable<Look>(first, (set) => {
-    const read = async () => {
+    let begun = 0;
+    const read = async (isSecond = false) => {
       if (!may(session.live.state, "world:api")) return;
+      const mine = ++begun;
       const world = await session.api.getWorld().catch(() => undefined);
-      if (!world) return;
+      // The answer to a later read is newer.
+      if (mine !== begun) return;
+      if (!world) {
+        const again = () => mine === begun && void read(true);
+        if (!isSecond) setTimeout(again, RETRY);
+        return;
+      }
       const theme = objectOf(world.config["theme"]) as Theme;
       const isOpen = holdsKey("world.view", [], world.permission_config);
       set({ theme, isOpen });
     };
-    return session.live.on("world.changed", () => void read());
+    const stop = session.live.on("world.changed", () => void read());
+    return () => {
+      stop();
+      begun++;
+    };
   });
   looks.set(session, look);
   return look;
