@@ -79,15 +79,27 @@ void t.test("webhooks", async (t) => {
   const last = got.at(-1)!;
   new Webhook(other).verify(last.text, last.headers as Record<string, string>);
 
+  // What another host changes while the form is open stays.
   await card.getByRole("button", { name: "Edit" }).click();
+  const read = await world.api.request("GET", "/webhooks/");
+  const { results } = (await read.json()) as { results: { id: string }[] };
+  const moved = "http://127.0.0.1:1/moved";
+  await world.api.request("PATCH", `/webhooks/${results[0]!.id}/`, {
+    url: moved,
+  });
   await host.field("Description").fill("The new shop");
   await host.page.getByLabel("Everything").check();
   await host.button("Save").click();
-  await card.getByText("The new shop").waitFor();
-  await card.getByText("Everything").waitFor();
-  await card.getByRole("button", { name: "Turn off" }).click();
-  await card.getByText("Off", { exact: true }).waitFor();
-  await card.getByRole("button", { name: "Delete" }).click();
+  const now = main.getByRole("listitem").filter({ hasText: moved });
+  await now.getByText("The new shop").waitFor();
+  await now.getByText("Everything").waitFor();
+
+  // A person turns off one that fails: the server did not.
+  await world.room("Lobby");
+  await now.getByText("Failing", { exact: true }).waitFor();
+  await now.getByRole("button", { name: "Turn off" }).click();
+  await now.getByText("Off", { exact: true }).waitFor();
+  await now.getByRole("button", { name: "Delete" }).click();
   await host.dialog().getByRole("button", { name: "Delete" }).click();
   await main.getByText("No webhooks").waitFor();
 });
@@ -98,8 +110,12 @@ void t.test("providers to sign in with", async (t) => {
     `${world.attend}sign-in/the-club/callback`,
   ]);
   const { publicKey } = await generateKeyPair("ES256");
-  const jwks = { keys: [{ ...(await exportJWK(publicKey)), kid: "a" }] };
-  const issuers = [{ issuer: "https://shop.example", audience: "foyer", jwks }];
+  const key = await exportJWK(publicKey);
+  // Two of one name, as while its keys change.
+  const issuers = ["a", "b"].map((kid) => ({
+    ...{ issuer: "https://shop.example", audience: "foyer" },
+    jwks: { keys: [{ ...key, kid }] },
+  }));
   const { config } = await world.api.getWorld();
   const keys = { JWT_secrets: config.JWT_secrets };
   await world.api.updateWorld({
@@ -110,7 +126,7 @@ void t.test("providers to sign in with", async (t) => {
   const main = host.page.getByRole("main");
   await host.consoleNav.getByRole("link", { name: "Sign-in" }).click();
   await main.getByText("No providers").waitFor();
-  await main.getByText("https://shop.example").waitFor();
+  await main.getByText("https://shop.example").nth(1).waitFor();
   await host.button("New provider").click();
   await host.field("Name").fill("The Club");
   await host.field("Issuer").fill("https://10.0.0.1/");
