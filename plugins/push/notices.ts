@@ -6,6 +6,12 @@ import { UUID } from "../../schemas/plain/texts.js";
 import type { PermissionConfig } from "../../schemas/rules.js";
 import type { World } from "../../schemas/worlds.js";
 
+/** What a notification shows. */
+export interface NoticeTexts {
+  readonly title: string;
+  readonly body: string;
+}
+
 /** A message for the browsers of one user. */
 export interface Notice {
   readonly world: World;
@@ -14,9 +20,11 @@ export interface Notice {
   readonly endpoints: readonly string[];
   /** Of the notification, for all its receivers together: browsers replace one of the same name. */
   readonly name: string;
-  readonly title: string;
-  /** Reads the text when it is sent; undefined if it was deleted meanwhile. */
-  readonly body: () => Promise<string | undefined>;
+  /**
+   * Reads the texts when they are sent; undefined if they were deleted meanwhile, or if the user
+   * may not get them any more.
+   */
+  readonly read: () => Promise<NoticeTexts | undefined>;
   /** The place in the event page, such as `rooms/<id>`; empty for the event. */
   readonly place: string;
 }
@@ -69,42 +77,61 @@ async function withNames(
 const claims = (store: Store, world: string, name: string) =>
   store.push.claim(world, name, Date.now());
 
+type Message = Delivery["event"];
+
+/** Where a message is, and its author; undefined if it may be shown to no user. */
+async function contextOf(
+  store: Store,
+  worldId: string,
+  { channel, sender }: Message,
+) {
+  const world = (await store.worlds.get(worldId))?.value;
+  const from =
+    sender === null ? undefined : await store.users.get(worldId, sender);
+  if (!world || !from || isGone(from)) return undefined;
+  const members = (await store.chat.channel(worldId, channel))?.direct;
+  const isDirect = members !== undefined;
+  const room = isDirect ? undefined : await store.rooms.get(worldId, channel);
+  if (!isDirect && !room) return undefined;
+  const name = from.profile?.display_name;
+  const title = cut(typeof name === "string" ? name : world.title, MAX_TITLE);
+  /** Whether a user may get the message. */
+  const isFor = async (user: UserRecord): Promise<boolean> => {
+    if (user.deleted || user.id === sender) return false;
+    if (members && !members.includes(user.id)) return false;
+    const key = isDirect ? "room.view" : "chat.read";
+    if (!mayGet(world, user, key, room?.value)) return false;
+    const blocked = await store.users.blocked(worldId, user.id);
+    return !blocked.some((other) => other.id === sender);
+  };
+  return { world, isDirect, title, isFor };
+}
+
 /** The notices of a message that mentions users, or is for them alone. */
 export async function messageNotices(
   store: Store,
   worldId: string,
   { event, notified }: Delivery,
 ): Promise<Notice[]> {
-  const { channel, sender, id } = event;
+  const { channel, id } = event;
   // Few have subscriptions, and a message must cost the others nothing more.
   const subscriptions = await store.push.of(worldId, notified);
   if (subscriptions.length === 0) return [];
   const endpoints = endpointsByUser(subscriptions);
   const name = `message ${id}`;
-  const world = (await store.worlds.get(worldId))?.value;
-  const from =
-    sender === null ? undefined : await store.users.get(worldId, sender);
-  if (!world || !from || isGone(from)) return [];
-  const sentBy = from.profile?.display_name;
-  const direct = (await store.chat.channel(worldId, channel))?.direct;
-  const body = () => textOf(store, worldId, event);
-  const room = direct ? undefined : await store.rooms.get(worldId, channel);
-  if (!direct && !room) return [];
+  const context = await contextOf(store, worldId, event);
+  if (!context) return [];
+  const { world, isDirect } = context;
   const notices: Notice[] = [];
   for (const user of await store.users.getMany(worldId, [
     ...endpoints.keys(),
   ])) {
-    if (user.deleted || user.id === sender) continue;
-    const key = direct ? "room.view" : "chat.read";
-    if (!mayGet(world, user, key, room?.value)) continue;
-    const blocked = await store.users.blocked(worldId, user.id);
-    if (blocked.some((other) => other.id === sender)) continue;
+    if (!(await context.isFor(user))) continue;
     notices.push({
       ...{ world, user: user.id, name },
       endpoints: endpoints.get(user.id)!,
-      title: cut(typeof sentBy === "string" ? sentBy : world.title, MAX_TITLE),
-      body,
-      place: `${direct ? "messages" : "rooms"}/${channel}`,
+      read: () => presentTexts(store, worldId, event, user.id),
+      place: `${isDirect ? "messages" : "rooms"}/${channel}`,
     });
   }
   // Only now, so that another process may send them if a read fails here.
@@ -112,11 +139,25 @@ export async function messageNotices(
   return isOwn ? notices : [];
 }
 
+/** The texts of a message for a user by what holds now: notices may wait for minutes. */
+async function presentTexts(
+  store: Store,
+  worldId: string,
+  event: Message,
+  receiver: string,
+): Promise<NoticeTexts | undefined> {
+  const context = await contextOf(store, worldId, event);
+  const user = await store.users.get(worldId, receiver);
+  if (!context || !user || !(await context.isFor(user))) return undefined;
+  const body = await textOf(store, worldId, event);
+  return body === undefined ? undefined : { title: context.title, body };
+}
+
 /** The present text of a message; undefined if it was deleted. */
 async function textOf(
   store: Store,
   worldId: string,
-  { channel, id }: Delivery["event"],
+  { channel, id }: Message,
 ): Promise<string | undefined> {
   const event = await store.chat.event(worldId, channel, id);
   if (!event) return undefined;
@@ -165,26 +206,45 @@ async function noticesOf(
   favorites: readonly [DueFavorite, ...DueFavorite[]],
 ): Promise<Notice[]> {
   const [{ world: id, claim: name, title, room: roomId }] = favorites;
-  const world = (await store.worlds.get(id))?.value;
-  const room = roomId === null ? undefined : await store.rooms.get(id, roomId);
-  if (!world || (roomId !== null && !room)) return [];
+  const sight = await sightOf(store, id, roomId);
+  if (!sight) return [];
+  const { world } = sight;
   const place = roomId === null ? "program" : `rooms/${roomId}`;
+  const texts = {
+    title: cut(title, MAX_TITLE),
+    body: cut(world.title, MAX_TITLE),
+  };
   const notices: Notice[] = [];
   for (let i = 0; i < favorites.length; i += AT_ONCE) {
     const ids = favorites.slice(i, i + AT_ONCE).map(({ user }) => user);
     const endpoints = endpointsByUser(await store.push.of(id, ids));
     for (const user of await store.users.getMany(id, ids)) {
-      if (user.deleted || !mayGet(world, user, "program.read")) continue;
-      if (room && !mayGet(world, user, "room.view", room.value)) continue;
+      if (!sight.isFor(user)) continue;
+      const read = async () => {
+        const present = await sightOf(store, id, roomId);
+        const receiver = await store.users.get(id, user.id);
+        return receiver && present?.isFor(receiver) ? texts : undefined;
+      };
       notices.push({
-        ...{ world, user: user.id, name, place },
+        ...{ world, user: user.id, name, place, read },
         endpoints: endpoints.get(user.id) ?? [],
-        title: cut(title, MAX_TITLE),
-        body: async () => cut(world.title, MAX_TITLE),
       });
     }
   }
   return notices;
+}
+
+/** Who may know of a session in a room, or in none; undefined if the room is gone. */
+async function sightOf(store: Store, worldId: string, roomId: string | null) {
+  const world = (await store.worlds.get(worldId))?.value;
+  const room =
+    roomId === null ? undefined : await store.rooms.get(worldId, roomId);
+  if (!world || (roomId !== null && !room)) return undefined;
+  const isFor = (user: UserRecord): boolean =>
+    !user.deleted &&
+    mayGet(world, user, "program.read") &&
+    (!room || mayGet(world, user, "room.view", room.value));
+  return { world, isFor };
 }
 
 function endpointsByUser(

@@ -126,7 +126,7 @@ export class PushSender {
   }
 
   async #deliver(
-    { world, user, name, title, body, place }: Notice,
+    { world, user, name, read, place }: Notice,
     endpoint: string,
   ): Promise<void> {
     const { outbound, store } = this.#parts;
@@ -136,11 +136,11 @@ export class PushSender {
     const subscription = (await store.push.of(world.id, [user])).find(
       (other) => other.endpoint === endpoint,
     );
-    const text = subscription && (await body());
-    if (text === undefined) return;
-    const { p256dh, auth } = subscription!;
+    const texts = subscription && (await read());
+    if (!texts) return;
+    const { p256dh, auth } = subscription;
     const url = `/w/${encodeURIComponent(world.id)}/#/${place}`;
-    const payload = JSON.stringify({ title, body: text, url, tag: name });
+    const payload = JSON.stringify({ ...texts, url, tag: name });
     const { default: webPush } = await import("web-push");
     const request = webPush.generateRequestDetails(
       { endpoint, keys: { p256dh, auth } },

@@ -128,6 +128,27 @@ void t.test("a message reaches a browser whose page is closed", async (t) => {
     t.match(phone.read(body), { title: "Bob" });
   }
 
+  // Nor does a person who was banned while the message waited for its push service.
+  service.got.length = 0;
+  service.hold(true);
+  const carl = await person("carl", "Carl");
+  await carl.do("chat.join", { channel: room });
+  await bob.do("chat.send", {
+    ...{ channel: room, event_type: "channel.message" },
+    content: { type: "text", body: `Before the ban @${ada.id}` },
+  });
+  await until(() => service.got.length > 0);
+  const admin = await live.person({ uid: "admin", traits: ["admin"] });
+  await admin.do("user.ban", { id: bob.id });
+  service.hold(false);
+  await carl.do("chat.send", {
+    ...{ channel: room, event_type: "channel.message" },
+    content: { type: "text", body: `After it @${ada.id}` },
+  });
+  const titles = () => service.got.map(({ body }) => phone.read(body).title);
+  await until(() => titles().filter((name) => name === "Carl").length === 18);
+  t.ok(titles().length < 2 * 18, `${titles().length} messages`);
+
   // A favorite that begins soon is due for each user who may see it.
   const at = (ms: number) => new Date(Date.now() + ms).toISOString();
   const times = { starts_at: at(60_000), ends_at: at(3_600_000) };
@@ -145,11 +166,15 @@ void t.test("a message reaches a browser whose page is closed", async (t) => {
   const users = { value: Object.create(store.users, { getMany: unread }) };
   const failing = Object.create(store, { users }) as typeof store;
   await t.rejects(favoritesSoon(failing, Date.now()).next());
+  const soon = await favoritesSoon(store, Date.now()).next();
   t.match(
-    await favoritesSoon(store, Date.now()).next(),
-    { done: false, value: [{ user: ada.id, title: "Maps", place: "program" }] },
+    soon,
+    { done: false, value: [{ user: ada.id, place: "program" }] },
     "what could not be read is sent by a later look",
   );
+  t.match(await soon.value![0]!.read(), { title: "Maps" });
+  await admin.do("user.ban", { id: ada.id });
+  t.equal(await soon.value![0]!.read(), undefined, "a banned user gets none");
   t.match(await favoritesSoon(store, Date.now()).next(), { done: true });
   t.same(await push.due(Date.now(), Date.now() + 300_000), [], "and only once");
 
@@ -162,7 +187,7 @@ void t.test("a message reaches a browser whose page is closed", async (t) => {
   const codes = new Set<string>();
   for (let i = 0; i < 40; i++) {
     codes.add(
-      await bob.code("user.web_push.subscribe", {
+      await carl.code("user.web_push.subscribe", {
         subscription: {
           ...{ endpoint: `${service.base}/${i}`, expirationTime: null },
           keys: phone.keys,
