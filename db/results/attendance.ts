@@ -85,7 +85,7 @@ const SKEW = 5 * MINUTE;
  * The id of a message of a room before all that were sent since a time; 0 if there is none. Ids grow
  * with time, so this takes few reads, however many messages there are.
  */
-async function lastBefore(
+export async function lastBefore(
   store: Store,
   world: string,
   room: string,
