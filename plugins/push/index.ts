@@ -50,7 +50,7 @@ export default fp<{ publicUrl?: string | undefined }>(
         isLooking = true;
         try {
           for await (const notices of favoritesSoon(store, Date.now())) {
-            sender.send(notices);
+            await sender.sendToMany(notices);
           }
         } finally {
           isLooking = false;

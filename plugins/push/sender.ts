@@ -1,3 +1,4 @@
+import { setTimeout } from "node:timers/promises";
 import type { FastifyBaseLogger } from "fastify";
 import { LRUCache } from "lru-cache";
 import pLimit, { type LimitFunction } from "p-limit";
@@ -17,8 +18,9 @@ const MAX_WAITING = 5000;
 const MAX_SENT = 100;
 const MAX_SENT_TO_ONE = 4;
 
-/** How many messages may wait for one push service. */
+/** How many messages may wait for one push service, and how often a crowd looks for room, in milliseconds. */
 const MAX_WAITING_FOR_ONE = 1000;
+const LOOK_FOR_ROOM = 100;
 
 /** How long nothing goes to a push service that did not answer in time, in milliseconds. */
 const PAUSE = 60_000;
@@ -95,15 +97,31 @@ export class PushSender {
     }
   }
 
-  /** Sends a notice when its push service and all others leave room for it. */
+  /**
+   * Sends notices to any number of people. It resolves when the last of them has a place. Push services
+   * that do not answer are paused, so they give places, too.
+   */
+  async sendToMany(notices: readonly Notice[]): Promise<void> {
+    for (const notice of notices) {
+      for (const endpoint of notice.endpoints) {
+        while (!this.#isClosed && !this.#hasRoom(new URL(endpoint).host)) {
+          await setTimeout(LOOK_FOR_ROOM, undefined, { ref: false });
+        }
+        this.#queue(notice, endpoint);
+      }
+    }
+  }
+
+  #hasRoom(host: string): boolean {
+    const waiting = this.#hosts.get(host)?.pendingCount ?? 0;
+    return waiting < MAX_WAITING_FOR_ONE && this.#waiting < MAX_WAITING;
+  }
+
+  /** Sends a notice, if its push service and all others leave room for it. */
   #queue(notice: Notice, endpoint: string): void {
     const { host } = new URL(endpoint);
+    if (this.#isClosed || !this.#hasRoom(host)) return;
     const limit = this.#hosts.get(host) ?? pLimit(MAX_SENT_TO_ONE);
-    if (
-      limit.pendingCount >= MAX_WAITING_FOR_ONE ||
-      this.#waiting >= MAX_WAITING
-    )
-      return;
     this.#hosts.set(host, limit);
     this.#waiting += 1;
     const sending = limit(async () => {

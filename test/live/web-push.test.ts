@@ -1,5 +1,7 @@
 import t, { type Test } from "tap";
 import { favoritesSoon } from "../../plugins/push/notices.js";
+import { freshKey } from "../../plugins/push/keys.js";
+import { PushSender, type SenderParts } from "../../plugins/push/sender.js";
 import { startTestServer } from "../../testing.js";
 import { browserKeys, pushService } from "../push-service.js";
 import { testdir } from "../testdir.js";
@@ -196,4 +198,34 @@ void t.test("a message reaches a browser whose page is closed", async (t) => {
     );
   }
   t.ok(codes.has("protocol.rate_limited"), "not as often as a user likes");
+});
+
+void t.test("a favorite of many people reaches all of them", async (t) => {
+  const { keys } = browserKeys();
+  const users = Array.from({ length: 1500 }, (_, i) => `u${i}`);
+  const endpoint = (user: string) => `https://push.example.org/${user}`;
+  const reached = new Set<string>();
+  const of = async (_world: string, [user]: string[]) => [
+    { user, endpoint: endpoint(user!), ...keys },
+  ];
+  const send = async ({ url }: { url: string }) => {
+    reached.add(url);
+    return { status: 201 };
+  };
+  const parts = { store: { push: { of } }, outbound: { send }, log: {} };
+  const sender = new PushSender({
+    ...(parts as unknown as SenderParts),
+    key: freshKey(),
+    publicUrl: undefined,
+  });
+  t.teardown(() => sender.close());
+  await sender.sendToMany(
+    users.map((user) => ({
+      ...{ world: demo() as never, user, endpoints: [endpoint(user)] },
+      ...{ name: "session", place: "program" },
+      read: async () => ({ title: "Maps", body: "Event" }),
+    })),
+  );
+  await until(() => reached.size >= users.length);
+  t.equal(reached.size, users.length);
 });
