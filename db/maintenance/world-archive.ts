@@ -3,6 +3,7 @@ import { createReadStream, createWriteStream } from "node:fs";
 import { type FileHandle, stat } from "node:fs/promises";
 import { join } from "node:path";
 import { pipeline } from "node:stream/promises";
+import { setTimeout as sleep } from "node:timers/promises";
 import type { ReadEntry } from "tar";
 import type { FileStore, StoredBytes } from "../contract/files.js";
 import type { FileDigest, Store, WorldStore } from "../contract/store.js";
@@ -13,6 +14,10 @@ import { unnamedFile } from "./unnamed-file.js";
 
 // A world with its files: a tar with the bytes of the files, as a backup has them, and last the
 // document, with the records of these files.
+
+/** How often the files of a new world are completed, and the pause in between, in milliseconds. */
+const TRIES = 4;
+const PAUSE = 1000;
 
 /** The path of the document. A tar without it is cut off. */
 const DOCUMENT = "world.json";
@@ -126,9 +131,16 @@ export async function importArchive(
     });
     if (dryRun) return trial;
     const put: string[] = [];
-    const putMissing = async (isThere: (key: string) => Promise<boolean>) => {
+    /** @param unsure keys; those that are in place are removed. */
+    const putMissing = async (
+      unsure: Set<string>,
+      isThere: (key: string) => Promise<boolean>,
+    ) => {
       const missing = new Set<string>();
-      for (const key of named) if (!(await isThere(key))) missing.add(key);
+      for (const key of unsure) {
+        if (await isThere(key)) unsure.delete(key);
+        else missing.add(key);
+      }
       if (missing.size === 0) return;
       for await (const entry of entriesOf(archive, () => {})) {
         const what = entryAt(entry.path);
@@ -147,12 +159,15 @@ export async function importArchive(
           entry.mtime,
         );
         put.push(key);
+        unsure.delete(key);
       }
     };
     let made: Awaited<ReturnType<WorldStore["import"]>>;
     try {
       // Another import of this archive may have put them.
-      await putMissing((key) => isInPlace(files, key, archived.get(key)));
+      await putMissing(new Set(named), (key) =>
+        isInPlace(files, key, archived.get(key)),
+      );
       made = await store.worlds.import(lines, options);
     } catch (error) {
       // Another process may have made this world meanwhile, from the same archive.
@@ -161,11 +176,36 @@ export async function importArchive(
       throw error;
     }
     // It may have failed since, and have removed them again. Now they have records, and stay.
-    await putMissing(async (key) => (await files.open(key)) !== undefined);
-    return made;
+    const unsure = new Set(named);
+    for (let tries = 1; ; tries++) {
+      try {
+        await putMissing(
+          unsure,
+          async (key) => (await files.open(key)) !== undefined,
+        );
+        return made;
+      } catch (error) {
+        if (tries === TRIES)
+          throw incomplete(trial.world.value.id, unsure, error);
+        await sleep(PAUSE);
+      }
+    }
   } finally {
     await document.close();
   }
+}
+
+/** What is wrong with a new world whose files are perhaps not all in place. */
+function incomplete(
+  world: string,
+  keys: ReadonlySet<string>,
+  cause: unknown,
+): ArchiveError {
+  const why = cause instanceof Error ? cause.message : String(cause);
+  return new ArchiveError(
+    `The world ${world} exists now, but these of its files are missing or could not be looked up: ${[...keys].join(", ")}. Delete the world and import it again. The reason: ${why}`,
+    { cause },
+  );
 }
 
 /** Whether a file is in place with the bytes of the archive. */

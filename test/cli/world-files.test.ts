@@ -158,9 +158,9 @@ void t.test(
     const one = await openIn(t, join(dir, "to"));
     const other = await openIn(t, join(dir, "to"));
     const { store, files } = one;
-    const importInto = async (store: Store) => {
+    const importInto = async (store: Store, into = files) => {
       const file = await open(archive);
-      return importArchive({ store, files }, file.fd, false).finally(() =>
+      return importArchive({ store, files: into }, file.fd, false).finally(() =>
         file.close(),
       );
     };
@@ -179,7 +179,10 @@ void t.test(
       for (const key of KEYS) t.ok(await files.open(key), `${name}: ${key}`);
     };
 
-    const ends = await Promise.allSettled([store, other.store].map(importInto));
+    const ends = await Promise.allSettled([
+      importInto(store),
+      importInto(other.store),
+    ]);
     t.same(ends.map(({ status }) => status).sort(), ["fulfilled", "rejected"]);
     await all("both at once");
 
@@ -192,5 +195,36 @@ void t.test(
     const removes = () => Promise.all(KEYS.map((key) => files.remove(key)));
     await importInto(storeWith(removes));
     await all("the other one has failed and removed them");
+
+    // Once the world exists, an import cannot be repeated, so it does not give up at once.
+    let failures = 0;
+    const unreliable = Object.create(files, {
+      put: { value: files.put.bind(files) },
+      open: {
+        async value(key: string) {
+          if (key === KEYS[1] && (await store.worlds.get("demo"))) {
+            if (failures-- > 0) throw new Error("The bucket is away.");
+          }
+          return files.open(key);
+        },
+      },
+    }) as typeof files;
+    for (const [name, fails, message] of [
+      ["a short failure", 2, undefined],
+      [
+        "a long failure",
+        9,
+        `The world demo exists now, .*: ${KEYS.join(", ")}\\. .*away`,
+      ],
+    ] as const) {
+      await store.worlds.delete("demo");
+      await removes();
+      failures = fails;
+      const done = importInto(storeWith(removes), unreliable);
+      if (message === undefined) await t.resolves(done, name);
+      else await t.rejects(done, { message: new RegExp(message) }, name);
+      t.ok(await store.worlds.get("demo"), name);
+      if (message === undefined) await all(name);
+    }
   },
 );
