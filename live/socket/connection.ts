@@ -299,12 +299,11 @@ export class Connection {
   }
 
   /**
-   * Does what time asks for. One timer calls it for all connections.
+   * Does what time asks for. One timer calls it for the connections whose {@link nextLook} has come.
    * @param now the time on the clock, in milliseconds.
    * @returns a code if the connection has to fail for a reason that the client should know.
    */
   tick(now: number): "auth.timeout" | "auth.expired_token" | undefined {
-    if (!this.#heartbeat.isDue(now)) return undefined;
     if (this.#closing && now >= this.#closing.at)
       this.close(this.#closing.code);
     if (this.#ended) return undefined;

@@ -71,14 +71,6 @@ export class Heartbeat {
     this.#nextLook = this.#opened;
   }
 
-  /**
-   * Whether to look at the connection.
-   * @param now the time on the clock, in milliseconds.
-   */
-  isDue(now: number): boolean {
-    return now >= this.#nextLook;
-  }
-
   /** When to look next, on the clock, in milliseconds. */
   get nextLook(): number {
     return this.#nextLook;

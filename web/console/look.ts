@@ -17,8 +17,8 @@ const RETRY = 3000;
 const looks = new WeakMap<Session, Readable<Look>>();
 
 /**
- * The look of an event: as the page came with it, then as changes make it. Users who may not
- * read the settings keep that of the page.
+ * The look of an event: as the page came with it, then as changes make it. Users without the right
+ * to read the settings keep the look that came with the page.
  */
 export function lookOf(session: Session, page: PageConfig): Readable<Look> {
   const known = looks.get(session);
