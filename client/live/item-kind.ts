@@ -115,6 +115,11 @@ export abstract class ItemKind<T extends Listed, S extends Listed> {
     }
   }
 
+  /** Whether the user may read the list, by the state that this client has. */
+  get isReadable(): boolean {
+    return this.may("read");
+  }
+
   /** Whether the user has a right of the module in the room. */
   protected may(right: string): boolean {
     const room = roomIn(this.client.state, this.room);
@@ -132,7 +137,7 @@ export abstract class ItemKind<T extends Listed, S extends Listed> {
 /** The members of a kind that a list uses. */
 export type Kind<T extends Listed> = Pick<
   ItemKind<T, Listed>,
-  "module" | "list" | "own" | "pushed" | "answered"
+  "module" | "list" | "isReadable" | "own" | "pushed" | "answered"
 >;
 
 /** @param now the item in the new list; undefined if it is not listed any more. */

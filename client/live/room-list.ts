@@ -156,6 +156,8 @@ export class RoomList<T extends Listed> {
     // Each of these may be older than the list. But then, the newer state is pushed too.
     const held = this.#held ?? [];
     this.#held = undefined;
+    // The user may have had the right for a moment only, of which no push tells.
+    if (!this.#kind.isReadable) this.#doubts.raise("certainly");
     const before = this.#items;
     let now: readonly T[] = listed;
     for (const [name, data] of held) {

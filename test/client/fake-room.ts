@@ -65,8 +65,10 @@ type Payload = Record<string, unknown>;
 export class FakeRoom {
   questions: ListedQuestion[] = [];
   polls: ListedPoll[] = [];
-  /** What the user may do there. */
+  /** What the user may do there, beside reading. */
   permissions: string[] = [];
+  /** What the user may read there. */
+  readable = ["room:question.read", "room:poll.read"];
   readonly inside = new Set<Peer>();
   /** The commands that came in, but logins, with their payloads. */
   readonly commands: [name: string, payload: Payload][] = [];
@@ -95,7 +97,7 @@ export class FakeRoom {
   get world(): (typeof welcome)["world.config"] {
     const room: SentRoom = {
       ...welcome["world.config"].rooms[0]!,
-      permissions: this.permissions,
+      permissions: [...this.readable, ...this.permissions],
     };
     return { ...welcome["world.config"], rooms: [room] };
   }

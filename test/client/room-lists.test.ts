@@ -258,6 +258,23 @@ void t.test("rights and settings that change", async (t) => {
   t.equal(room.count("room.leave"), 0, "there is nothing to leave");
 });
 
+void t.test("a list by a right that ended before its push", async (t) => {
+  hurry(t);
+  const { room, live, peer } = await startRoom(t);
+  room.readable = [];
+  const updated = next(live, "world.updated");
+  peer().send(["world.updated", room.world]);
+  await updated;
+  const lists = live.questions(HALL)[Symbol.asyncIterator]();
+  room.intercept = (peer, name, id) => {
+    if (name !== "question.list" || room.count(name) === 1) return false;
+    peer.send(["error", id, { code: "protocol.denied" }]);
+    return true;
+  };
+  t.same(await nextOf(lists), [], "the right was there for a moment");
+  t.match(await rejection(lists.next()), { code: "protocol.denied" });
+});
+
 void t.test("the end of the client", async (t) => {
   const { live } = await startRoom(t);
   const lists = live.questions(HALL)[Symbol.asyncIterator]();

@@ -48,6 +48,8 @@ class List<T extends Listed> {
     if (client.connection !== connection || this.#held !== held) return;
     this.#held = undefined;
     this.items = listed;
+    // The user may have had the right for a moment only, of which no push tells.
+    if (listed && !this.kind.isReadable) this.#doubt();
     for (const [name, data] of held) this.pushed(name, data);
   }
 
@@ -58,7 +60,11 @@ class List<T extends Listed> {
 
   #change({ items, doubt }: Change<T>): void {
     this.items = items;
-    if (!doubt || this.#isDoubted) return;
+    if (doubt) this.#doubt();
+  }
+
+  #doubt(): void {
+    if (this.#isDoubted) return;
     this.#isDoubted = true;
     this.client.later(DOUBT, () => {
       this.#isDoubted = false;
