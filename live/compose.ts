@@ -157,8 +157,9 @@ export function composeLive(parts: LiveParts) {
     ...{ clock, store, rates, doors, presence },
     react: (...args) => reactions.add(...args),
   });
-  const questions = questionModule({ ...delivery, store, limits, rates });
-  const polls = pollModule({ ...delivery, store, limits, rates, metrics });
+  const items = { ...delivery, store, limits, rates, isCurrent };
+  const questions = questionModule(items);
+  const polls = pollModule({ ...items, metrics });
   const program = programModule({
     ...{ ...delivery, store },
     scheduled: (...args) => world.notifier.scheduled(...args),
@@ -178,7 +179,9 @@ export function composeLive(parts: LiveParts) {
     "chat.feed": chat.channels.feed.handlers,
     "chat.channels": chat.channels.handlers,
     "chat.pages": chat.pages.handlers,
+    "questions.lists": questions.lists.handlers,
     questions: questions.onEntry,
+    "polls.lists": polls.lists.handlers,
     polls: polls.onEntry,
     reset: { "world.reset": (event) => doors.reset(event.world) },
     own: ownPushes({

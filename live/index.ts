@@ -106,7 +106,7 @@ export default fp<{ limits: LiveLimits; publicUrl?: string | undefined }>(
     );
 
     app.whenDraining((patience) =>
-      closeAll(processClock, live.sockets, patience),
+      closeAll(processClock, live.sockets, patience, app.events.isAlone),
     );
 
     app.addHook("onClose", async () => {

@@ -47,9 +47,14 @@ export const entryOrder = [
     why: "forgets pages; the answers of this turn were read before the entry",
   },
   {
+    part: "questions.lists",
+    why: "forgets lists, as with pages",
+  },
+  {
     part: "questions",
     why: "comes after the rights; polls and questions share the line of their room",
   },
+  { part: "polls.lists", why: "forgets lists, as with pages" },
   { part: "polls", why: "comes after the rights, as questions do" },
   {
     part: "reset",

@@ -55,6 +55,14 @@ export interface SeenQuestion extends Question {
   voted: boolean;
 }
 
+/** What concerns one user among the questions of a room. */
+export interface QuestionsOfUser {
+  /** The ids of the questions for which the user votes. */
+  voted: string[];
+  /** Whether the user asked questions that are not visible. */
+  hasHidden: boolean;
+}
+
 export interface QuestionDraft {
   /** The id of a user. */
   sender: string;
@@ -103,6 +111,8 @@ export interface QuestionStore extends ItemStore<
     limit: number,
     size: number,
   ): Promise<SeenQuestion[]>;
+  /** What concerns one user among the questions of a room. */
+  ofUser(worldId: string, room: string, user: string): Promise<QuestionsOfUser>;
   /** A page of all questions of a room, in every state, the oldest first. */
   list(
     worldId: string,

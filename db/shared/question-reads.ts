@@ -1,4 +1,8 @@
-import type { Question, SeenQuestion } from "../contract/questions.js";
+import type {
+  Question,
+  QuestionsOfUser,
+  SeenQuestion,
+} from "../contract/questions.js";
 import type { PageSelection } from "../contract/store.js";
 import {
   QUESTION_COLUMNS,
@@ -46,6 +50,13 @@ const SEE_OWN = seeing(
   "q.state = 'visible' OR q.sender = $3",
 );
 
+// One line for each vote, and one without an id if the user has hidden questions.
+const OF_USER = `SELECT q.id FROM question_votes AS v CROSS JOIN questions AS q
+    WHERE v.world_id = $1 AND v.user_id = $3
+      AND q.world_id = $1 AND q.number = v.question AND q.room_id = $2
+  UNION ALL SELECT NULL WHERE EXISTS (
+    SELECT 1 FROM questions AS q WHERE ${IN_ROOM} AND q.sender = $3 AND q.state <> 'visible')`;
+
 /** The reads of questions. */
 export const questionReads = (sql: Sql) => ({
   async get(
@@ -73,6 +84,16 @@ export const questionReads = (sql: Sql) => ({
       ...toQuestion(row),
       voted: Boolean(row.voted),
     }));
+  },
+
+  async ofUser(
+    world: string,
+    room: string,
+    user: string,
+  ): Promise<QuestionsOfUser> {
+    const ids = await sql.column<string | null>(OF_USER, [world, room, user]);
+    const voted = ids.filter((id) => id !== null);
+    return { voted, hasHidden: voted.length < ids.length };
   },
 
   async list(

@@ -5,11 +5,17 @@ import { Close } from "./frame.js";
 /** In how many steps websockets are closed. */
 const STEPS = 30;
 
+/** How long the steps take at most, in milliseconds. */
+const SPREAD = 3000;
+/** The same where no other process takes the clients: they only wait for the next server. */
+const SPREAD_ALONE = 300;
+
 /**
  * Closes all websockets in steps, each by the closing handshake. Clients connect
  * again elsewhere, or here when the next server listens. If all came at once, they
- * would overload it.
+ * would overload another process.
  * @param sockets the open ones.
+ * @param isAlone whether there is no other process.
  * @param patience how long the server waits before it stops, in milliseconds. The
  *   steps take a part of it, and so does the wait for clients that do not answer.
  */
@@ -17,8 +23,9 @@ export async function closeAll(
   clock: Clock,
   sockets: ReadonlyMap<string, Connection>,
   patience: number,
+  isAlone: boolean,
 ): Promise<void> {
-  const within = Math.min(3000, 0.3 * patience);
+  const within = Math.min(isAlone ? SPREAD_ALONE : SPREAD, 0.3 * patience);
   const open = [...sockets.values()];
   const step = Math.ceil(open.length / STEPS);
   for (let i = 0; i < open.length; i += step) {

@@ -21,7 +21,15 @@ const READS = [
     "lastId",
   ],
   ...["channel", "events", "sent", "event", "deliveries", "since", "isMember"],
-  ...["members", "memberships", "unread", "seen", "ballots", "voters"],
+  ...[
+    "members",
+    "memberships",
+    "unread",
+    "seen",
+    "ofUser",
+    "ballots",
+    "voters",
+  ],
 ];
 
 interface Plan {

@@ -138,7 +138,8 @@ void t.test("entries pass the parts in this order", async (t) => {
   const listed = [
     ...["activity", "world", "announcements", "program"],
     ...["chat.unread", "chat.feed", "chat.channels", "chat.pages"],
-    ...["questions", "polls", "reset", "own"],
+    ...["questions.lists", "questions", "polls.lists", "polls"],
+    ...["reset", "own"],
   ] as const;
   t.same(
     entryOrder.map(({ part }) => part),

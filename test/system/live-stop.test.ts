@@ -45,8 +45,9 @@ async function stopWith(t: Test, WORKERS: string): Promise<void> {
   for (const person of people) t.equal(await person.ended(), 1012);
   const ends = people.map(({ closed }) => closed!.at);
   const spread = Math.max(...ends) - Math.min(...ends);
-  // Two seconds, as the server sees it.
-  t.ok(spread > 500, `not all at once, but within ${spread} ms`);
+  // Three seconds if another process may take them, and 300 ms alone, as the server sees it.
+  const least = WORKERS === "1" ? 50 : 500;
+  t.ok(spread > least, `not all at once, but within ${spread} ms`);
   await t.rejects(
     Person.connect(t, server.port),
     /503/,

@@ -1,4 +1,3 @@
-import { LRUCache } from "lru-cache";
 import type { UserRecord } from "../../../db/contract/store.js";
 import type {
   Commands,
@@ -6,6 +5,7 @@ import type {
   TypedEvent,
 } from "../../../schemas/live/index.js";
 import type { Json, SharedJson } from "../../rules/encoding.js";
+import { SharedReads } from "../../rules/shared-reads.js";
 import type { EntryHandlers } from "../../module.js";
 
 /** How many pages are kept: each event of a user looks at all of them. */
@@ -39,14 +39,6 @@ export interface Page {
   readonly answers: WeakMap<ShownUsers, SharedJson<FetchedPage>>;
 }
 
-/** A page that is being read. */
-interface Reading {
-  readonly key: PageKey;
-  readonly page: Promise<Page>;
-  /** Whether it may have changed since the read began. */
-  isStale: boolean;
-}
-
 /** Users by their ids, and the ids. */
 export interface ShownUsers {
   readonly ids: ReadonlySet<string>;
@@ -68,25 +60,24 @@ export interface PageKey {
  * A page is kept until an entry of the log may have changed it.
  */
 export class PageCache {
-  readonly #isCurrent: (world: string) => boolean;
-  readonly #pages = new LRUCache<string, { key: PageKey; page: Page }>({
-    max: MAX_PAGES,
-    maxSize: MAX_SIZE,
-    maxEntrySize: MAX_PAGE,
-    sizeCalculation: ({ page }) => page.size + USER * (1 + page.found.size),
-  });
-  /** The reads under way, so that a crowd reads once. */
-  readonly #reading = new Map<string, Reading>();
+  readonly #pages: SharedReads<PageKey, Page>;
   /** The handlers of entries. */
   readonly handlers: EntryHandlers;
 
   /** @param isCurrent whether this process has got all entries of a world up to a second ago. */
   constructor(isCurrent: (world: string) => boolean) {
-    this.#isCurrent = isCurrent;
+    const pages = new SharedReads<PageKey, Page>({
+      isCurrent,
+      most: MAX_PAGES,
+      mostSize: MAX_SIZE,
+      mostEach: MAX_PAGE,
+      sizeOf: ({ size, found }) => size + USER * (1 + found.size),
+    });
+    this.#pages = pages;
     const ofChannel = ({ channel }: { channel: string }) =>
-      this.#forget((key) => key.channel === channel);
+      pages.forget((key) => key.channel === channel);
     const ofUser = ({ world, user }: { world: string; user: string }) =>
-      this.#forget(
+      pages.forget(
         (key, page) => key.world === world && (!page || page.found.has(user)),
       );
     const ofWorld = ({ world }: { world: string }) => this.forget(world);
@@ -107,38 +98,14 @@ export class PageCache {
   }
 
   /** @param make reads a page that is not kept. */
-  async get(key: PageKey, make: () => Promise<Page>): Promise<Page> {
-    // Without all entries of the last second, any page may have changed.
-    if (!this.#isCurrent(key.world)) return make();
+  get(key: PageKey, make: () => Promise<Page>): Promise<Page> {
     const { channel, before, after, limit, withoutMembers } = key;
     const name = `${channel} ${before} ${after} ${limit} ${withoutMembers}`;
-    const known = this.#pages.get(name);
-    if (known) return known.page;
-    const current = this.#reading.get(name);
-    if (current && !current.isStale) return current.page;
-    const reading: Reading = { key, page: make(), isStale: false };
-    this.#reading.set(name, reading);
-    try {
-      const page = await reading.page;
-      if (!reading.isStale) this.#pages.set(name, { key, page });
-      return page;
-    } finally {
-      if (this.#reading.get(name) === reading) this.#reading.delete(name);
-    }
+    return this.#pages.get(name, key, make);
   }
 
   /** Forgets the pages of a world. */
   forget(world: string): void {
-    this.#forget((key) => key.world === world);
-  }
-
-  /** @param isOver whether a page may have changed, which is undefined while it is read. */
-  #forget(isOver: (key: PageKey, page?: Page) => boolean): void {
-    for (const [name, { key, page }] of [...this.#pages.entries()]) {
-      if (isOver(key, page)) this.#pages.delete(name);
-    }
-    for (const reading of this.#reading.values()) {
-      if (isOver(reading.key)) reading.isStale = true;
-    }
+    this.#pages.forgetWorld(world);
   }
 }

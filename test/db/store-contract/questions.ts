@@ -131,6 +131,22 @@ export async function questionContract(contract: Contract): Promise<void> {
       }
     };
     await expectSeen(cases, "nothing pinned");
+    const concerns: [user: string, voted: number[], hasHidden: boolean][] = [
+      [ada, [0], true],
+      [bob, [4], true],
+      [ABSENT, [], false],
+    ];
+    for (const [user, votes, hasHidden] of concerns) {
+      const voted = votes.map((at) => ids[at]!);
+      t.strictSame(await questions.ofUser("demo", room, user), {
+        ...{ voted, hasHidden },
+      });
+    }
+    t.strictSame(
+      await questions.ofUser("demo", quiet, ada),
+      { voted: [], hasHidden: false },
+      "only what is in the room",
+    );
     const [, second] = await all(questions, room);
     t.strictSame(
       (await questions.seen("demo", room, ada, false, ...MANY))[1],

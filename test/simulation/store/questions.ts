@@ -72,6 +72,13 @@ export const questionStore: Sync<QuestionStore> = {
       voted: question.votes.has(user),
     }));
   },
+  ofUser({ tables }, world, room, user) {
+    const found = inRoom(tables.questions, world, room);
+    return {
+      voted: found.filter(({ votes }) => votes.has(user)).map(({ id }) => id),
+      hasHidden: found.some((q) => q.sender === user && q.state !== "visible"),
+    };
+  },
   create(tx, world, room, draft, by) {
     const { tables, now } = tx;
     expectRoom(tables, world, room);

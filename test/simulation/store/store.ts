@@ -77,7 +77,15 @@ const READS: ReadonlySet<string> = new Set([
     "isMember",
     "members",
   ],
-  ...["memberships", "unread", "seen", "ballots", "voters", "favorites"],
+  ...[
+    "memberships",
+    "unread",
+    "seen",
+    "ofUser",
+    "ballots",
+    "voters",
+    "favorites",
+  ],
 ]);
 
 /** A method of the simulated database. */

@@ -1,11 +1,13 @@
 import type { ChatEventType } from "../../../../db/contract/chat.js";
-import type { PollStore } from "../../../../db/contract/polls.js";
+import type { Poll, PollStore } from "../../../../db/contract/polls.js";
 import type { Commands } from "../../../../schemas/live/index.js";
 import { isOver } from "../../../../schemas/plain/items.js";
 import type { RoomContext, Sender } from "../../../context.js";
 import type { CommandTable } from "../../../module.js";
+import { type Sendable, shared } from "../../../rules/encoding.js";
 import { rateLimited } from "../../../rules/problems.js";
 import { hasModule } from "../../../rules/rights.js";
+import type { ItemLists } from "../lists.js";
 import {
   itemHandlers,
   type ItemPorts,
@@ -20,6 +22,7 @@ import { type PollPushes, sentPoll } from "./pushes.js";
 /** What the commands about polls need. */
 export interface PollPorts extends ItemPorts {
   readonly store: { readonly polls: PollStore };
+  readonly lists: ItemLists<Poll>;
   readonly votes: PollPushes;
   /** Counts polls that became events of the chat. */
   readonly metrics: { chatted(type: ChatEventType): void } | undefined;
@@ -101,23 +104,33 @@ export const polls: CommandTable<
   "poll.unpin": { inRoom: "poll.manage", handler: unpin },
 };
 
-async function list(context: Context) {
+async function list(
+  context: Context,
+): Promise<Sendable<Commands["poll.list"]["result"]>> {
   const { ports, me } = context;
-  const where = placeOf(context);
-  const all = await ports.store.polls.list(...where, {
-    limit: MAX_LISTED,
-    size: MAX_LISTED_SIZE,
-    isPublic: !may(context, "poll.manage"),
-  });
-  const ballots = await ports.store.polls.ballots(...where, me.id);
-  const answers = new Map(ballots.map(({ poll, options }) => [poll, options]));
+  const { polls } = ports.store;
+  const [world, room] = placeOf(context);
+  const all = may(context, "poll.manage");
+  const list = await ports.lists.get({ world, room, all }, () =>
+    polls.list(world, room, {
+      limit: MAX_LISTED,
+      size: MAX_LISTED_SIZE,
+      isPublic: !all,
+    }),
+  );
   const seesAll = seesAllResults(context);
-  return all.map((poll) => {
+  const withType = asksForChanges(context);
+  const sent = (poll: Poll, hasVoted: boolean) =>
+    sentPoll(poll, seesAll || hasVoted || isOver(poll), withType);
+  const ballots = await polls.ballots(world, room, me.id);
+  if (ballots.length === 0) {
+    return list.once(`${seesAll} ${withType}`, (items) =>
+      shared(items.map((poll) => sent(poll, false))),
+    );
+  }
+  const answers = new Map(ballots.map(({ poll, options }) => [poll, options]));
+  return list.items.map((poll) => {
     const own = answers.get(poll.id);
-    const withResults = seesAll || own !== undefined || isOver(poll);
-    return {
-      ...sentPoll(poll, withResults, asksForChanges(context)),
-      ...(own && { answers: own }),
-    };
+    return { ...sent(poll, own !== undefined), ...(own && { answers: own }) };
   });
 }

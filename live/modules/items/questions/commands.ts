@@ -1,12 +1,15 @@
 import type {
+  Question,
   QuestionDraft,
   QuestionStore,
 } from "../../../../db/contract/questions.js";
 import type { Commands } from "../../../../schemas/live/index.js";
 import type { RoomContext, Sender } from "../../../context.js";
 import type { CommandTable } from "../../../module.js";
+import { encoded, type Sendable, shared } from "../../../rules/encoding.js";
 import { rateLimited } from "../../../rules/problems.js";
 import { configOf } from "../../../rules/rights.js";
+import type { ItemLists } from "../lists.js";
 import {
   itemHandlers,
   type ItemPorts,
@@ -20,6 +23,7 @@ import { sentQuestion } from "./shapes.js";
 /** What the commands about questions need. */
 export interface QuestionPorts extends ItemPorts {
   readonly store: { readonly questions: QuestionStore };
+  readonly lists: ItemLists<Question>;
 }
 
 type Context = RoomContext<QuestionPorts, Sender>;
@@ -93,14 +97,35 @@ export const questions: CommandTable<
   "question.unpin": { ...moderated, handler: unpin },
 };
 
-async function list(context: Context) {
+type Listed = Commands["question.list"]["result"];
+
+async function list(context: Context): Promise<Sendable<Listed>> {
   const { ports, me } = context;
-  const seen = await ports.store.questions.seen(
-    ...placeOf(context),
-    ...([me.id, seesAll(context), MAX_LISTED, MAX_LISTED_SIZE] as const),
+  const { questions } = ports.store;
+  const [world, room] = placeOf(context);
+  const all = seesAll(context);
+  const { voted, hasHidden } = await questions.ofUser(world, room, me.id);
+  const read = (user: string) =>
+    questions.seen(
+      ...([world, room, user, all, MAX_LISTED, MAX_LISTED_SIZE] as const),
+    );
+  if (hasHidden && !all) {
+    const seen = await read(me.id);
+    return seen.map((question) => withVote(question, question.voted));
+  }
+  const key = { world, room, all };
+  const list = await ports.lists.get(key, () => read(""));
+  const each = list.once("each", (items) =>
+    items.map((question) => encoded(withVote(question, false))),
   );
-  return seen.map((question) => ({
-    ...sentQuestion(question),
-    voted: question.voted,
-  }));
+  if (voted.length === 0) return list.once("all", () => shared<Listed>(each));
+  const votes = new Set(voted);
+  return list.items.map((question, at) =>
+    votes.has(question.id) ? withVote(question, true) : each[at]!,
+  );
 }
+
+const withVote = (question: Question, voted: boolean) => ({
+  ...sentQuestion(question),
+  voted,
+});

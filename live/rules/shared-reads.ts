@@ -1,0 +1,83 @@
+import { LRUCache } from "lru-cache";
+
+/** What a read is about: at least its world. */
+interface ReadKey {
+  readonly world: string;
+}
+
+/** A read under way. */
+interface Reading<K, V> {
+  readonly key: K;
+  readonly value: Promise<V>;
+  /** Whether the value may have changed since the read began. */
+  isStale: boolean;
+}
+
+/** How {@link SharedReads} are made. Sizes are in characters of JSON. */
+interface SharedReadsOptions<V> {
+  /** Whether this process has got all entries of a world up to a second ago. */
+  readonly isCurrent: (world: string) => boolean;
+  /** How many values are kept: each entry of the log looks at all of them. */
+  readonly most: number;
+  /** How large they are, all together and each. A larger value is read each time. */
+  readonly mostSize: number;
+  readonly mostEach: number;
+  readonly sizeOf: (value: V) => number;
+}
+
+/**
+ * Values that many clients read at the same time, so that a crowd reads once. A value is kept
+ * until its owner forgets it, which it does when an entry of the log may have changed the value.
+ */
+export class SharedReads<K extends ReadKey, V extends object> {
+  readonly #isCurrent: (world: string) => boolean;
+  readonly #kept: LRUCache<string, { key: K; value: V }>;
+  readonly #reading = new Map<string, Reading<K, V>>();
+
+  constructor(options: SharedReadsOptions<V>) {
+    this.#isCurrent = options.isCurrent;
+    this.#kept = new LRUCache({
+      max: options.most,
+      maxSize: options.mostSize,
+      maxEntrySize: options.mostEach,
+      sizeCalculation: ({ value }) => options.sizeOf(value),
+    });
+  }
+
+  /**
+   * @param name of the key: another for each.
+   * @param read is called if the value is not kept.
+   */
+  async get(name: string, key: K, read: () => Promise<V>): Promise<V> {
+    // Without all entries of the last second, any value may have changed.
+    if (!this.#isCurrent(key.world)) return read();
+    const known = this.#kept.get(name);
+    if (known) return known.value;
+    const current = this.#reading.get(name);
+    if (current && !current.isStale) return current.value;
+    const reading: Reading<K, V> = { key, value: read(), isStale: false };
+    this.#reading.set(name, reading);
+    try {
+      const value = await reading.value;
+      if (!reading.isStale) this.#kept.set(name, { key, value });
+      return value;
+    } finally {
+      if (this.#reading.get(name) === reading) this.#reading.delete(name);
+    }
+  }
+
+  /** @param isOver whether a value may have changed, which is undefined while it is read. */
+  forget(isOver: (key: K, value?: V) => boolean): void {
+    for (const [name, { key, value }] of [...this.#kept.entries()]) {
+      if (isOver(key, value)) this.#kept.delete(name);
+    }
+    for (const reading of this.#reading.values()) {
+      if (isOver(reading.key)) reading.isStale = true;
+    }
+  }
+
+  /** Forgets the values of a world. */
+  forgetWorld(world: string): void {
+    this.forget((key) => key.world === world);
+  }
+}
