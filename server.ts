@@ -43,18 +43,18 @@ export async function startServer(
   prepare?: (store: Store) => Promise<SetupKey | undefined>,
 ): Promise<Server> {
   const logger = await createLogger(config.logLevel);
+  let setup: SetupKey | undefined;
   const engines = await openEngines({
     dataDir: config.dataDir,
     ...config.engines,
     audits: config.auditDays > 0,
+    ...(prepare && {
+      prepare: async (store) => void (setup = await prepare(store)),
+    }),
     log: (line) => logger.info(line),
     warn: (line) => logger.warn(line),
     onFault: (error) => logger.error(error),
     ...(siblings && { worker: siblings.worker }),
-  });
-  const setup = await prepare?.(engines.store).catch(async (error) => {
-    await engines.close();
-    throw error;
   });
   const app = createApp({
     config,

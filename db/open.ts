@@ -24,27 +24,35 @@ export async function openEngines(options: EngineOptions): Promise<Engines> {
   refuseMissingPackages(options);
   if (database) {
     const { openShared } = await import("./postgres/engine/open.js");
-    return openShared({ onFault: rethrow, ...options, database });
+    return prepared(
+      await openShared({ onFault: rethrow, ...options, database }),
+      options,
+    );
   }
   if (!create) refuseMissing(dataDir);
   return openEmbedded(options);
 }
 
+/** Prepares the store of some engines, or closes them. */
+async function prepared(
+  engines: Engines,
+  { prepare }: EngineOptions,
+): Promise<Engines> {
+  await prepare?.(engines.store).catch(async (error: unknown) => {
+    await engines.close();
+    throw error;
+  });
+  return engines;
+}
+
 /** The store is opened before the files: a folder that it refuses stays as it is. */
-async function openEmbedded({
-  dataDir,
-  bucket,
-  worker,
-  upgrade = true,
-  serves = true,
-  lockTimeout,
-  audits,
-  log,
-  warn = () => {},
-  onFault = rethrow,
-}: EngineOptions): Promise<Engines> {
+async function openEmbedded(options: EngineOptions): Promise<Engines> {
+  const { dataDir, bucket, worker, upgrade = true, serves = true } = options;
+  const { lockTimeout, audits, log, warn = () => {} } = options;
+  const { onFault = rethrow, prepare } = options;
   const store = openSqliteStore(dataDir, {
     upgrade,
+    startsHere: prepare !== undefined,
     author: { kind: serves ? "server" : "command" },
     ...(log && { log }),
     ...(audits !== undefined && { audits }),
@@ -63,7 +71,7 @@ async function openEmbedded({
     await events.close();
     throw error;
   });
-  return {
+  const engines = {
     store,
     files,
     events,
@@ -73,6 +81,9 @@ async function openEmbedded({
       await events.close();
     },
   };
+  await prepared(engines, options);
+  store.serve();
+  return engines;
 }
 
 /** Whether there is a store that {@link openEngines} opens without `create`. */

@@ -11,8 +11,11 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import type { Test } from "tap";
 import { openEngines } from "../db/open.js";
-import { openSqliteStore, type SqliteOptions } from "../db/sqlite/index.js";
-import type { Store } from "../db/contract/store.js";
+import {
+  openSqliteStore,
+  type SqliteOptions,
+  type SqliteStore,
+} from "../db/sqlite/index.js";
 import type { World } from "../schemas/worlds.js";
 import { shared } from "./shared.js";
 import { enginesOf } from "./stack.js";
@@ -105,7 +108,7 @@ export function openStore(
   t: Test,
   dataDir: string,
   options?: SqliteOptions,
-): Store {
+): SqliteStore {
   const store = openSqliteStore(dataDir, options);
   t.teardown(() => store.close());
   return store;

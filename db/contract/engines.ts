@@ -47,6 +47,11 @@ export interface EngineOptions extends EngineChoice {
   upgrade?: boolean;
   /** Whether this process is a server, and not a command beside one; true by default. */
   serves?: boolean;
+  /**
+   * Runs with the store before anybody else uses it. SQLite writes on the event loop meanwhile:
+   * to start a thread costs more than a few writes.
+   */
+  prepare?: (store: Store) => Promise<void>;
   /** Given in a worker process only. */
   worker?: WorkerNames;
   /** Whether the audit is kept; true by default. */

@@ -1,4 +1,4 @@
-import type { Lines, RowCounts } from "../contract/copies.js";
+import type { Lines, DocumentRows, RowCounts } from "../contract/copies.js";
 import type { FileDigest } from "../contract/store.js";
 import { setImmediate } from "node:timers/promises";
 import type { Faults } from "../../schemas/errors.js";
@@ -9,21 +9,27 @@ import { counterOf, type Row, type Table } from "./tables.js";
 import { type Look, placeIn, rowsIn, unfit } from "./world-lines.js";
 import { countRows } from "./world-rows.js";
 
+/** Up to how many characters a document stays in memory, so that it is read once. */
+const KEPT = 64 * 1024 * 1024;
+
 /**
  * Reads a whole document before a transaction begins: its form, what is unique, and the world and its
  * rooms by the rules of the API. Others run between its parts.
  * @param hasFile whether the bytes of a file come with the document; none by default.
+ * @returns the rows of a document that is not large, and how many there are.
  * @throws {StoreError} `unfit`, with the number of a line.
  */
 export async function checkDocument(
   lines: Lines,
   hasFile: (file: FileDigest) => boolean = () => false,
-): Promise<RowCounts> {
+): Promise<{ rows: RowCounts; parts: DocumentRows | undefined }> {
   const { recordFaults } =
     await import("../../schemas/documents/world-document.js");
   const { findLosses } = await import("../../schemas/fidelity.js");
   const { unstorableIn } = await import("../../schemas/validate.js");
   const counts: Record<string, number> = {};
+  const parts: DocumentRows[number][] = [];
+  let size = 0;
   const look: Look = (text, entry) => {
     const deep = isDeep(text) ? unstorableIn(entry) : undefined;
     if (deep) return firstOf(deep);
@@ -41,6 +47,9 @@ export async function checkDocument(
     if (table.name !== last?.name) twins = twinFinder(table);
     last = table;
     countRows(counts, part);
+    size += part.size;
+    if (size <= KEPT) parts.push({ table: table.name, rows, line });
+    else parts.length = 0;
     for (const [i, row] of rows.entries()) {
       const fault =
         faultOf({ ...recordFaults, hasFile }, table, row) ?? twins?.(row);
@@ -50,7 +59,7 @@ export async function checkDocument(
     }
     await setImmediate();
   }
-  return counts;
+  return { rows: counts, parts: size <= KEPT ? parts : undefined };
 }
 
 type Check = (record: unknown) => InvalidData | undefined;

@@ -1,4 +1,4 @@
-import type { Lines, RowCounts } from "../contract/copies.js";
+import type { Lines, DocumentRows, RowCounts } from "../contract/copies.js";
 import type { WorldCopy } from "../../schemas/documents/world-document.js";
 import type { Author } from "../contract/author.js";
 import type { WorldStore } from "../contract/store.js";
@@ -17,7 +17,7 @@ interface CopyEngine {
   /** Creates a world in one transaction. @throws {StoreError} `taken` or `unfit`. */
   readonly create: (
     id: string,
-    lines: Lines,
+    document: Lines | DocumentRows,
     dryRun: boolean,
     by: Author | undefined,
   ) => Promise<WorldRow>;
@@ -62,10 +62,11 @@ export function worldCopies({
     },
 
     async import(document, { dryRun = false, files } = {}, by) {
-      const { lines, rows } = isWritten(document)
-        ? { lines: document, rows: await checkDocument(document, files) }
-        : await written(rowsOf(document));
-      const row = await create(worldIn(lines), lines, dryRun, by);
+      const isRead = isWritten(document);
+      const { lines, rows, parts } = isRead
+        ? { lines: document, ...(await checkDocument(document, files)) }
+        : { ...(await written(rowsOf(document))), parts: undefined };
+      const row = await create(worldIn(lines), parts ?? lines, dryRun, by);
       return { world: readWorld(row), rows };
     },
   };

@@ -1,4 +1,4 @@
-import type { Lines } from "../contract/copies.js";
+import type { Lines, DocumentRows } from "../contract/copies.js";
 import { StoreError } from "../contract/store.js";
 import { faultOfValue } from "./column-values.js";
 import { textsIn } from "./line-texts.js";
@@ -145,6 +145,12 @@ export interface LinesOfRows extends CopiedRows {
   readonly line: number;
 }
 
+/** Some rows, as they are read. */
+interface ReadRows extends LinesOfRows {
+  /** About how many characters their lines have. */
+  readonly size: number;
+}
+
 /**
  * Looks at a line before its row is read.
  * @returns what is wrong with it.
@@ -154,6 +160,19 @@ export type Look = (text: string, entry: object) => string | undefined;
 /** How many rows come at once at most, and about how many characters. */
 const ROWS = 2000;
 const CHARACTERS = 2 * 1024 * 1024;
+
+/** The rows of a document, read now or before. @throws {StoreError} as {@link rowsIn}. */
+export function* partsIn(
+  document: Lines | DocumentRows,
+): Generator<LinesOfRows> {
+  if ("lines" in document || "file" in document) {
+    yield* rowsIn(document);
+    return;
+  }
+  for (const { table: name, ...part } of document) {
+    yield { ...part, table: copied(TABLES.find((one) => one.name === name)!) };
+  }
+}
 
 /** The id of the world in a document. @throws {StoreError} `unfit`. */
 export function worldIn(lines: Lines): string {
@@ -170,7 +189,7 @@ export function worldIn(lines: Lines): string {
  * table: each value has the kind of its column.
  * @throws {StoreError} `unfit`, with the number of a line.
  */
-export function* rowsIn(lines: Lines, look?: Look): Generator<LinesOfRows> {
+export function* rowsIn(lines: Lines, look?: Look): Generator<ReadRows> {
   const texts = textsIn(lines);
   const head = headIn(texts, look);
   yield head;
@@ -195,14 +214,14 @@ export function* rowsIn(lines: Lines, look?: Look): Generator<LinesOfRows> {
       read = reader(table, world);
       place = "row";
       if (text.endsWith("]")) place = "table";
-      yield { table, rows: [], line };
+      yield { table, rows: [], line, size: 0 };
     } else {
       const isOver = text === "]";
       if (
         rows.length > 0 &&
         (isOver || rows.length === ROWS || size > CHARACTERS)
       ) {
-        yield { table, rows, line: line - rows.length };
+        yield { table, rows, line: line - rows.length, size };
         rows = [];
         size = 0;
       }
@@ -217,7 +236,7 @@ export function* rowsIn(lines: Lines, look?: Look): Generator<LinesOfRows> {
     throw unfit(line + 1, 'is missing: the last one is "}".');
 }
 
-function headIn(texts: Generator<string, void>, look?: Look): LinesOfRows {
+function headIn(texts: Generator<string, void>, look?: Look): ReadRows {
   const first = next(texts);
   const entry = entryIn(`${first.trimEnd().replace(/,$/, "")}}`, 1);
   const { format, version } = entry as Record<string, unknown>;
@@ -233,7 +252,8 @@ function headIn(texts: Generator<string, void>, look?: Look): LinesOfRows {
   if (!second.startsWith(WORLD)) throw unfit(2, "must have the world.");
   const text = second.slice(WORLD.length).trimEnd().replace(/,$/, "");
   const table = copied(TABLES.find(({ name }) => name === "worlds")!);
-  return { table, rows: [reader(table, "")(text, 2, look)], line: 2 };
+  const row = reader(table, "")(text, 2, look);
+  return { table, rows: [row], line: 2, size: text.length };
 }
 
 const next = (texts: Generator<string, void>): string =>

@@ -44,18 +44,31 @@ export interface SqliteOptions extends OpeningOptions {
    * also wait for its promise.
    */
   onAppended?: OnAppended;
+  /** Whether writes run on the event loop, too, until {@link SqliteStore.serve}; false by default. */
+  startsHere?: boolean;
+  /** After how long without a write the thread ends, in milliseconds. */
+  idle?: number;
 }
+
+/** A store in a folder. */
+export interface SqliteStore extends Store {
+  /** From now on, writes run in a thread. */
+  serve(): void;
+}
+
+/** How often it is looked whether another process died before it had finished an erasure, in milliseconds. */
+const PATROL = 60_000;
 
 /**
  * Opens the store in a folder, and creates or upgrades it first. Reads take
  * microseconds and run on the event loop. Writes wait for the disk and run in a
- * thread.
+ * thread, which ends when there are none for a while.
  * @throws {StoreError} `unusable`, with one line for the operator.
  */
 export function openSqliteStore(
   dataDir: string,
   options: SqliteOptions = {},
-): Store {
+): SqliteStore {
   try {
     return storeIn(dataDir, options);
   } catch (error) {
@@ -71,9 +84,11 @@ function storeIn(
     author = SERVER,
     audits = true,
     onAppended = () => undefined,
+    startsHere = false,
+    idle,
     ...opening
   }: SqliteOptions,
-): Store {
+): SqliteStore {
   // It stays open until the reader is open. The last connection that closes deletes
   // the write-ahead log, and a read-only connection cannot create it.
   const migrated = openForWriting(dataDir, opening);
@@ -84,6 +99,8 @@ function storeIn(
     author,
     audits,
     lockTimeout,
+    startsHere,
+    ...(idle !== undefined && { idle }),
     onWritten: () => cache.refresh(),
     onAppended,
   });
@@ -100,7 +117,19 @@ function storeIn(
   const sql = sqlOn(db, read);
   const reading = { ...sql, snapshot: <T>(all: (of: Sql) => T) => all(sql) };
   const domains = boundDomains(reading, writer, erasing);
-  if (marksIn(dataDir).length > 0 || chat.hasRemains()) writer.begin();
+  /** What runs the writes finishes the work that other processes left. */
+  const patrol = () => {
+    if (writer.isRunning) return;
+    if (marksIn(dataDir).length > 0 || chat.hasRemains()) writer.begin();
+  };
+  patrol();
+  const patrolling = setInterval(() => {
+    try {
+      read(patrol);
+    } catch {
+      // The next patrol tries it again.
+    }
+  }, PATROL).unref();
 
   return {
     worlds: {
@@ -196,8 +225,10 @@ function storeIn(
       prune: (...args) => writer.run("pruneLog", undefined, ...args),
     },
     counts: async () => read(counts),
+    serve: () => writer.serve(),
     async close() {
       closed = true;
+      clearInterval(patrolling);
       db.close();
       await Promise.all([writer.close(), searcher.close()]);
     },

@@ -1,4 +1,4 @@
-import type { Lines } from "../../contract/copies.js";
+import type { Lines, DocumentRows } from "../../contract/copies.js";
 import type {
   RoomRecord,
   WorldCopy,
@@ -11,7 +11,7 @@ import {
   TABLES,
   type Value,
 } from "../../copies/tables.js";
-import { type LinesOfRows, rowsIn, unfit } from "../../copies/world-lines.js";
+import { type LinesOfRows, partsIn, unfit } from "../../copies/world-lines.js";
 import { takenAs } from "../../copies/taken.js";
 import type { WorldRow } from "../../rules/rows.js";
 import { roomIn, worldIn } from "../../copies/records.js";
@@ -42,13 +42,13 @@ export interface WorldImporter {
 export async function importWorld(
   sql: Sql,
   engine: WorldImporter,
-  lines: Lines,
+  document: Lines | DocumentRows,
   dryRun: boolean,
 ): Promise<WorldRow> {
-  if (!dryRun) return create(sql, engine, lines);
+  if (!dryRun) return create(sql, engine, document);
   // The caller undoes a write that fails.
   await sql.run("SAVEPOINT trial");
-  const row = await engine.withoutTrace(() => create(sql, engine, lines));
+  const row = await engine.withoutTrace(() => create(sql, engine, document));
   await sql.run("ROLLBACK TO SAVEPOINT trial");
   await sql.run("RELEASE SAVEPOINT trial");
   return row;
@@ -57,10 +57,10 @@ export async function importWorld(
 async function create(
   sql: Sql,
   engine: WorldImporter,
-  lines: Lines,
+  document: Lines | DocumentRows,
 ): Promise<WorldRow> {
   const walk = new Walk(sql, engine);
-  for (const rows of rowsIn(lines)) await walk.take(rows);
+  for (const part of partsIn(document)) await walk.take(part);
   return walk.finish();
 }
 

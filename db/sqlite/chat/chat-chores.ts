@@ -54,6 +54,11 @@ export class ChatChores {
     this.#compact = compaction(db);
   }
 
+  /** Whether there is nothing to do. */
+  get isAtRest(): boolean {
+    return !this.#erasing && !this.#resting;
+  }
+
   /** Begins to erase the remains of deleted channels, if there are any. */
   start(): void {
     if (!this.#erasing && this.#hasRemains()) this.#next(0);
@@ -82,6 +87,7 @@ export class ChatChores {
   rest(): void {
     clearTimeout(this.#resting);
     this.#resting = setTimeout(() => {
+      this.#resting = undefined;
       try {
         this.#compact();
       } catch {

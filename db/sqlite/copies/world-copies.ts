@@ -1,4 +1,4 @@
-import type { Lines } from "../../contract/copies.js";
+import type { DocumentRows, Lines } from "../../contract/copies.js";
 import type { WorldRow } from "../../rules/rows.js";
 import { importWorld, type WorldImporter } from "../../shared/copies/import.js";
 import type { Sql } from "../../shared/sql.js";
@@ -25,10 +25,10 @@ export function copyWrites(sql: Sql, log: WriteLog, parts: Parts) {
   return {
     async importWorld(
       id: string,
-      lines: Lines,
+      document: Lines | DocumentRows,
       dryRun: boolean,
     ): Promise<WorldRow> {
-      const row = await importWorld(sql, importer(id), lines, dryRun);
+      const row = await importWorld(sql, importer(id), document, dryRun);
       if (!dryRun) parts.noteCreated(id);
       return row;
     },

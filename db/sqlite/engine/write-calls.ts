@@ -35,8 +35,8 @@ export type WriteCall = readonly [
   by: Author | undefined,
 ];
 
-/** A message to the thread: writes, or the request to end. */
-export type Message = WriteCall[] | "close";
+/** A message to the thread: writes, or to end, or to end unless there is something left to do. */
+export type Message = WriteCall[] | "close" | "rest";
 
 /** Why a write failed. */
 export interface Failure {
@@ -59,8 +59,8 @@ export interface BatchReport {
   hints: SentHint[];
 }
 
-/** The options of the thread. */
-export interface ThreadData {
+/** How writes run. */
+export interface WriteOptions {
   dataDir: string;
   /** The author of writes that name none. */
   author: Author;

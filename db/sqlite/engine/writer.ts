@@ -1,4 +1,3 @@
-import { Worker } from "node:worker_threads";
 import type { Author } from "../../contract/author.js";
 import { StoreError } from "../../contract/store.js";
 import type { OnAppended } from "../../log/entries.js";
@@ -6,13 +5,12 @@ import { frozen } from "../../rules/versions.js";
 import type { DomainWrite } from "../../shared/index.js";
 import { fromSent } from "../log/log-writes.js";
 import { toFault } from "./batches.js";
+import { ownRunner, type Runner, threadRunner } from "./runners.js";
 import type {
-  BatchReport,
-  Message,
-  ThreadData,
   WriteAnswer,
   WriteCall,
   WriteName,
+  WriteOptions,
   Writes,
 } from "./write-calls.js";
 
@@ -80,18 +78,27 @@ class Gathering<T> {
   };
 }
 
+/** After how long without a write the thread ends, in milliseconds. An idle one takes some MiB. */
+const IDLE = 20_000;
+
 /** Options of a {@link Writer}. */
-interface WriterOptions extends ThreadData {
+interface WriterOptions extends WriteOptions {
   /** Called after each transaction, before the promises of its writes resolve. */
   onWritten: () => void;
   /** Gets the entries of transactions, after {@link onWritten}. Answers wait for its promise. */
   onAppended: OnAppended;
+  /** Whether writes run in this thread until {@link Writer.serve}; false by default. */
+  startsHere?: boolean;
+  /** After how long without a write the thread ends, in milliseconds. */
+  idle?: number;
 }
 
 interface PendingWrite {
   resolve: (result: never) => void;
   reject: (error: Error) => void;
 }
+
+type Unsent = PendingWrite & { call: WriteCall };
 
 /**
  * The writes that crowds make in the same moment. They gather, because each transaction
@@ -113,15 +120,32 @@ export class Writer {
   readonly #options: WriterOptions;
   readonly #waiting = new Map<number, PendingWrite>();
   /** The writes that are not sent yet. A message to the thread costs as much as a small write. */
-  readonly #unsent = new Gathering<PendingWrite & { call: WriteCall }>(
-    (writes) => this.#send(writes),
-  );
-  #worker: Worker | undefined;
+  readonly #unsent = new Gathering<Unsent>((writes) => this.#send(writes));
+  #runner: Runner | undefined;
+  /** The request to {@link #runner} to end, and the writes that wait for its decision. */
+  #ending: { how: "close" | "rest"; held: Unsent[] } | undefined;
+  #idle: NodeJS.Timeout | undefined;
+  #isServing: boolean;
   #lastId = 0;
   #closed = false;
+  #onClosed = () => {};
 
   constructor(options: WriterOptions) {
     this.#options = options;
+    this.#isServing = !options.startsHere;
+  }
+
+  /** Whether something runs writes, and looks after what other processes may leave. */
+  get isRunning(): boolean {
+    return this.#runner !== undefined;
+  }
+
+  /** From now on, writes run in a thread. */
+  serve(): void {
+    if (this.#isServing) return;
+    this.#isServing = true;
+    this.#unsent.flush();
+    this.#end("close");
   }
 
   /**
@@ -165,12 +189,13 @@ export class Writer {
     });
   }
 
-  /** Starts the thread, which also finishes the work that a crash interrupted. */
+  /** Starts what runs the writes. It also finishes the work that a crash interrupted. */
   begin(): void {
-    this.#worker ??= this.#start();
+    this.#runner ??= this.#start();
   }
 
-  #send(unsent: (PendingWrite & { call: WriteCall })[]): void {
+  #send(unsent: Unsent[]): void {
+    if (this.#ending) return void this.#ending.held.push(...unsent);
     try {
       // The next write replaces a thread that died, because a temporary fault of the
       // disk must not end the service.
@@ -187,12 +212,12 @@ export class Writer {
     }
     const calls = unsent.map(({ call }) => call);
     try {
-      this.#post(calls);
+      this.#runner!.post(calls);
     } catch {
       // A write whose arguments cannot be copied to the thread must fail alone.
       for (const call of calls) {
         try {
-          this.#post([call]);
+          this.#runner!.post([call]);
         } catch (error) {
           this.#settle([call[0], undefined, toFault(error)]);
         }
@@ -200,55 +225,72 @@ export class Writer {
     }
   }
 
-  #post(message: Message): void {
-    this.#worker!.postMessage(message);
-  }
-
-  /** Finishes the pending writes and ends the thread. */
+  /** Finishes the pending writes and ends what runs them. */
   async close(): Promise<void> {
     this.#closed = true;
     this.#unsent.flush();
-    const worker = this.#worker;
-    if (!worker) return;
-    const ended = new Promise((resolve) => worker.once("exit", resolve));
-    this.#post("close");
-    await ended;
+    if (!this.#runner) return;
+    const closed = new Promise<void>((resolve) => (this.#onClosed = resolve));
+    this.#end("close");
+    await closed;
   }
 
-  #start(): Worker {
-    const { onWritten, onAppended, ...workerData } = this.#options;
-    const worker = new Worker(new URL("./writer-thread.js", import.meta.url), {
-      workerData: workerData satisfies ThreadData,
-      // Options of the process, such as what to preload, do not apply to this thread.
-      execArgv: [],
-      env: { ...process.env, NODE_OPTIONS: "" },
-    });
+  /** Asks what runs the writes to end, or to end if nothing is left to do. Later writes wait. */
+  #end(how: "close" | "rest"): void {
+    if (!this.#runner || this.#ending) return;
+    this.#ending = { how, held: [] };
+    this.#runner.post(how);
+  }
+
+  /** Sends the writes that have waited. Either nothing runs writes now, or it goes on. */
+  #resume(): void {
+    const { held = [] } = this.#ending ?? {};
+    this.#ending = undefined;
+    if (held.length > 0) this.#send(held);
+    if (!this.#closed) return;
+    if (this.#runner) this.#end("close");
+    else this.#onClosed();
+  }
+
+  readonly #rest = (): void => {
+    if (this.#waiting.size > 0) this.#idle?.refresh();
+    else this.#end("rest");
+  };
+
+  #start(): Runner {
+    const { onWritten, onAppended, idle, ...options } = this.#options;
+    const start = this.#isServing ? threadRunner : ownRunner;
     let begun = false;
-    let reason = "The store is closed.";
-    worker.on("message", ({ answers, hints: sent }: BatchReport) => {
-      begun = true;
-      onWritten();
-      const settle = () => answers.forEach(this.#settle);
-      const hints = sent.map(fromSent);
-      for (const { entry } of hints) {
-        if (entry.type === "chat.event") frozen(entry.delivery);
-      }
-      const taken = hints.length > 0 && onAppended(hints);
-      if (taken) void taken.then(settle, settle);
-      else settle();
+    this.#idle = setTimeout(this.#rest, idle ?? IDLE).unref();
+    return start(options, {
+      onReport: ({ answers, hints: sent }) => {
+        begun = true;
+        onWritten();
+        const settle = () => answers.forEach(this.#settle);
+        const hints = sent.map(fromSent);
+        for (const { entry } of hints) {
+          if (entry.type === "chat.event") frozen(entry.delivery);
+        }
+        const taken = hints.length > 0 && onAppended(hints);
+        if (taken) void taken.then(settle, settle);
+        else settle();
+        this.#idle?.refresh();
+        // Without a write that waits, it says that it has something left to do.
+        if (this.#ending?.how === "rest") this.#resume();
+      },
+      onEnd: (reason = "The store is closed.") => {
+        clearTimeout(this.#idle);
+        this.#runner = undefined;
+        onWritten();
+        // It may have died between a commit and its answer.
+        const problem = begun ? "doubtful" : "unusable";
+        for (const { reject } of this.#waiting.values()) {
+          reject(new StoreError(problem, reason));
+        }
+        this.#waiting.clear();
+        this.#resume();
+      },
     });
-    worker.on("error", ({ message }) => (reason = message));
-    worker.on("exit", () => {
-      this.#worker = undefined;
-      onWritten();
-      // It may have died between a commit and its answer.
-      const problem = begun ? "doubtful" : "unusable";
-      for (const { reject } of this.#waiting.values()) {
-        reject(new StoreError(problem, reason));
-      }
-      this.#waiting.clear();
-    });
-    return worker;
   }
 
   readonly #settle = ([id, result, failure]: WriteAnswer): void => {

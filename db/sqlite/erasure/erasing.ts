@@ -77,6 +77,11 @@ export class Erasing {
     this.#patrol = setInterval(() => this.#takeOver(), PATROL);
   }
 
+  /** Whether nothing is left to do but to look after other processes. */
+  get isAtRest(): boolean {
+    return this.#scrubber.isAtRest && this.#chores.isAtRest;
+  }
+
   /** Is called before the transaction of some writes. */
   before(calls: readonly WriteCall[]): void {
     if (calls.some((call) => ERASING.has(call[1]))) this.#scrubber.begin();

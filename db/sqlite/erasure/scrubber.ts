@@ -54,6 +54,11 @@ export class Scrubber {
     this.#marks = new ErasureMarks(dataDir);
   }
 
+  /** Whether nothing has to be scrubbed. */
+  get isAtRest(): boolean {
+    return !this.#marks.due && !this.#soon && !this.#retry;
+  }
+
   /**
    * Notes on the disk that erased bytes will have to be scrubbed. Call it before they
    * are erased.
