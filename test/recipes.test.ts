@@ -8,6 +8,7 @@ import { startTestServer } from "../testing.js";
 import { until } from "./helper.js";
 import { keyServer, makeKey } from "./plugins/auth/issuer.js";
 import { Browser, startProvider } from "./integrate/provider.js";
+import { receiver } from "./integrate/receivers.js";
 import { testdir } from "./testdir.js";
 
 // Runs the recipes of docs/integrate.md and docs/bots.md as they stand there. The bot in
@@ -20,6 +21,8 @@ async function recipe(page: string, heading: string, language: string) {
   const block = new RegExp(`^\`\`\`${language}\\n(.*?)^\`\`\`$`, "ms");
   return block.exec(part)![1]!;
 }
+
+const JSON_TYPE = "Content-Type: application/json";
 
 /** Runs a program to its end. By way of env, as tap puts a loader into the environment. */
 const run = async (variables: Record<string, string>, ...command: string[]) => {
@@ -78,7 +81,6 @@ void t.test("claims as Keycloak makes them", async (t) => {
   const shell = await recipe("integrate.md", "### Keycloak", "sh");
   const here = shell.replaceAll("https://login.example.org", origin);
   const AUTH = `Authorization: Bearer ${admin}`;
-  const JSON_TYPE = "Content-Type: application/json";
   await run({ AUTH, WORLD, JSON: JSON_TYPE }, "bash", "-ec", here);
   const sign = (...roles: string[]) =>
     key.sign({
@@ -136,6 +138,57 @@ void t.test("a provider as Keycloak is one", async (t) => {
   const token = page.split("#token=")[1]!;
   const { identity } = await server.app.identify({ token }, "summit");
   t.same([...identity.traits], ["attendee", "moderator"]);
+});
+
+void t.test("the change feed and a webhook", async (t) => {
+  const { got, url } = await receiver(t, 204);
+  const server = await startTestServer({
+    config: { webhookAllow: ["127.0.0.1"] },
+  });
+  t.teardown(() => server.close());
+  const { baseUrl } = server;
+  await server.createWorld({ id: "demo" });
+  const traits = { uid: "ada", traits: ["admin", "api"] };
+  const TOKEN = await server.token("demo", traits);
+  const block = (heading: string, language: string) =>
+    recipe("integrate.md", heading, language);
+
+  const hooks = await block("## Webhooks", "sh");
+  const made = await run(
+    {
+      ...{ AUTH: `Authorization: Bearer ${TOKEN}`, JSON: JSON_TYPE },
+      WORLD: `${baseUrl}/api/v1/worlds/demo`,
+    },
+    ...["bash", "-ec", hooks.replace("https://example.org/foyer", url)],
+  );
+  t.match(JSON.parse(made), { types: ["room.*"], secret: /^whsec_/ });
+  const { value: room } = await server.app.store.rooms.create("demo", {
+    name: "Main stage",
+  });
+  await until(() => got.length === 1);
+  t.match(got[0]!.body, { type: "room.created" });
+
+  const feed = await block("## The change feed", "sh");
+  const here = feed.replace("https://event.example.org", baseUrl);
+  const listed = await run({ TOKEN }, "bash", "-ec", here);
+  const data = { room_id: room.id };
+  t.match(JSON.parse(listed), { results: [{ type: "room.created", data }] });
+
+  const loop = await block("## The change feed", "ts");
+  const path = join(testdir(t), "follow.mjs");
+  const head = `import { Foyer } from "foyer-client";
+const [baseUrl, token] = process.argv.slice(2);
+const client = new Foyer({ baseUrl, world: "demo", token });\n`;
+  await writeFile(path, head + loop);
+  const args = ["-i", process.execPath, path, baseUrl, TOKEN];
+  const follower = spawn("env", args);
+  t.teardown(() => follower.kill("SIGKILL"));
+  let said = "";
+  for (const stream of [follower.stdout, follower.stderr]) {
+    stream.on("data", (text: Buffer) => (said += text.toString()));
+  }
+  await until(() => said !== "");
+  t.match(said, new RegExp(`^\\d+ room.created .*${room.id}`));
 });
 
 void t.test("a bot with foyer-client", async (t) => {

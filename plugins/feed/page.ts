@@ -1,4 +1,4 @@
-import type { TypeFilter } from "../../schemas/plain/feed.js";
+import { EVERYTHING, type TypeFilter } from "../../schemas/plain/feed.js";
 import { type FeedItem, type FeedStore, itemsOf } from "./items.js";
 
 /** A part of the feed. */
@@ -30,15 +30,18 @@ export async function readPage(
 ): Promise<FeedPage> {
   const items: FeedItem[] = [];
   let cursor = after;
-  for (let looked = 0; looked < MAX_LOOKED; looked += STRETCH) {
-    const { entries } = await store.log.since(world, cursor, STRETCH);
+  // Nearly every entry is shown without a filter, and one tells that there are more.
+  const stretch =
+    filter === EVERYTHING ? Math.min(limit + 1, STRETCH) : STRETCH;
+  for (let looked = 0; looked < MAX_LOOKED; looked += stretch) {
+    const { entries } = await store.log.since(world, cursor, stretch);
     items.push(...(await itemsOf(store, world, entries, filter)));
     if (items.length > limit) {
       const page = items.slice(0, limit);
       return { items: page, cursor: page.at(-1)!.seq, more: true };
     }
     cursor = entries.at(-1)?.seq ?? cursor;
-    if (entries.length < STRETCH) return { items, cursor, more: false };
+    if (entries.length < stretch) return { items, cursor, more: false };
   }
   return { items, cursor, more: true };
 }

@@ -1,5 +1,6 @@
 import { setTimeout as sleep } from "node:timers/promises";
 import type { Entry } from "../../db/log/entries.js";
+import { isErasing } from "./erasing.js";
 import { type FeedItem, type FeedStore, itemsOf } from "./items.js";
 import { encoded, type Live, type Reader } from "./reader.js";
 
@@ -8,6 +9,13 @@ const BATCH = 500;
 
 /** How many entries may wait. Beyond that, readers begin again from the log. */
 const MAX_WAITING = 20_000;
+
+/**
+ * For how long new entries gather after a write to that many readers, in milliseconds for each, and
+ * at most: a write to a socket costs the same whatever its size.
+ */
+const GATHER = 0.2;
+const LONGEST_GATHER = 250;
 
 /** The first and the longest pause after a read that failed, in milliseconds. */
 const FIRST_PAUSE = 50;
@@ -96,19 +104,24 @@ export class WorldFeed implements Live {
       if (entries.some(({ type }) => RIGHTS.has(type))) await this.#check();
       const items = await this.#itemsOf(entries);
       this.#position = entries.at(-1)!.seq;
-      this.#send(items);
+      const pause = Math.min(GATHER * this.#send(items), LONGEST_GATHER);
+      if (pause >= 1) await sleep(pause, undefined, { ref: false });
     }
     this.#isRunning = false;
   }
 
-  #send(items: readonly FeedItem[]): void {
+  /** @returns to how many readers it wrote. */
+  #send(items: readonly FeedItem[]): number {
+    let count = 0;
     for (const group of this.#groups.values()) {
       const [{ filter }] = group as unknown as [Reader];
       const own = items.filter(({ type }) => filter.has(type));
       if (own.length === 0) continue;
       const bytes = encoded(own);
       for (const reader of group) reader.take(own, bytes);
+      count += group.size;
     }
+    return count;
   }
 
   async #itemsOf(entries: readonly Entry[]): Promise<FeedItem[]> {
@@ -118,12 +131,26 @@ export class WorldFeed implements Live {
       pause = Math.min(2 * pause, LONGEST_PAUSE)
     ) {
       try {
-        return await itemsOf(this.#store, this.#world, entries);
+        return await itemsOf(
+          ...([
+            this.#store,
+            this.#world,
+            await this.#present(entries),
+          ] as const),
+        );
       } catch {
         if (this.isEmpty) return [];
         await sleep(pause, undefined, { ref: false });
       }
     }
+  }
+
+  /** Entries as they are in the log now, if one of them erases texts of the others. */
+  async #present(entries: readonly Entry[]): Promise<readonly Entry[]> {
+    if (entries.length === 1 || !entries.some(isErasing)) return entries;
+    const { log } = this.#store;
+    const [{ seq }] = entries as [Entry];
+    return (await log.since(this.#world, seq - 1, entries.length)).entries;
   }
 
   /** Ends the streams of callers who have lost their rights. */

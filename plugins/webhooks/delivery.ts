@@ -1,7 +1,6 @@
-import { setTimeout as sleep } from "node:timers/promises";
 import type { Store } from "../../db/contract/store.js";
 import type { Webhook, WebhookState } from "../../db/contract/webhooks.js";
-import { typeFilter } from "../../schemas/plain/feed.js";
+import { type TypeFilter, typeFilter } from "../../schemas/plain/feed.js";
 import type { FeedItem } from "../feed/items.js";
 import type { Outbound } from "../outbound/outbound.js";
 import { delayAfter, GIVES_UP } from "./message.js";
@@ -12,7 +11,7 @@ import type { Source } from "./source.js";
 /** How often the position is stored while entries are delivered, in milliseconds. */
 const SAVE = 500;
 
-/** The same if none was of its types. */
+/** The same while no entry is of its types: a position that lags by these costs only a read. */
 const SAVE_OTHERS = 60_000;
 
 /** For how long a holder may deliver after its last beat, in milliseconds; see `index.ts`. */
@@ -36,19 +35,26 @@ export class Delivery {
   readonly #parts: DeliveryParts;
   readonly #stop = new AbortController();
   #hook: Webhook;
+  #filter: TypeFilter;
   #state: WebhookState;
+  /** The position that is stored. */
+  #saved: number;
   /** Ends the present wait. */
   #wake = () => {};
   #isAwake = false;
   /** The settings may have changed. */
   #isOld = false;
-  #savedAt = 0;
+  /** It has sent everything, and waits for new entries. */
+  #isIdle = false;
+  #savedAt = Date.now();
   readonly ended: Promise<void>;
 
   constructor(parts: DeliveryParts, hook: Webhook) {
     this.#parts = parts;
     this.#hook = hook;
+    this.#filter = typeFilter(hook.types);
     this.#state = hook;
+    this.#saved = hook.position;
     this.ended = this.#run();
   }
 
@@ -56,8 +62,9 @@ export class Delivery {
     return this.#hook.world;
   }
 
-  /** There may be new entries. */
+  /** There may be new entries. If none is of its types, it goes on without a read. */
   wake(): void {
+    if (this.#isIdle && this.#skip()) return;
     this.#isAwake = true;
     this.#wake();
   }
@@ -65,7 +72,8 @@ export class Delivery {
   /** The settings may have changed. */
   look(): void {
     this.#isOld = true;
-    this.wake();
+    this.#isAwake = true;
+    this.#wake();
   }
 
   /** Ends after the present try. */
@@ -103,8 +111,7 @@ export class Delivery {
     const { source } = this.#parts;
     const page = await source.read(this.#state.position);
     const { items, cursor, more } = page;
-    const filter = typeFilter(this.#hook.types);
-    const own = items.filter(({ type }) => filter.has(type));
+    const own = items.filter(({ type }) => this.#filter.has(type));
     for (const item of own) {
       await this.#parts.pace.turn();
       // It is read again.
@@ -115,9 +122,23 @@ export class Delivery {
       this.#state = { ...this.#state, position: cursor };
     }
     if (more || this.#isOld) return;
-    const unsaved = Date.now() - this.#savedAt;
-    if (own.length > 0 || unsaved > SAVE_OTHERS) await this.#save();
-    if (!this.#isAwake) await this.#wait(60_000);
+    const isDue =
+      this.#state.position !== this.#saved &&
+      Date.now() - this.#savedAt >= SAVE_OTHERS;
+    if (own.length > 0 || isDue) await this.#save();
+    if (this.#isAwake) return;
+    this.#isIdle = true;
+    await this.#wait(SAVE_OTHERS);
+    this.#isIdle = false;
+  }
+
+  /** Goes beyond new entries if none is of its types. @returns whether it did. */
+  #skip(): boolean {
+    const { position } = this.#state;
+    const to = this.#parts.source.skip(position, this.#filter);
+    if (to === undefined) return false;
+    if (to > position) this.#state = { ...this.#state, position: to };
+    return true;
   }
 
   /** @returns whether the next entry is due. */
@@ -172,9 +193,10 @@ export class Delivery {
     const { world, id, revision } = this.#hook;
     this.#savedAt = Date.now();
     const of = { revision, holder };
-    if (!(await store.webhooks.note(world, id, of, this.#state))) {
-      this.#isOld = true;
-    }
+    const state = this.#state;
+    if (await store.webhooks.note(world, id, of, state)) {
+      this.#saved = state.position;
+    } else this.#isOld = true;
   }
 
   /** Reads the webhook again, and ends if it is no longer held. */
@@ -187,20 +209,29 @@ export class Delivery {
       return;
     }
     // What this process knows is later, unless a caller has changed something.
-    if (found.revision !== this.#hook.revision) this.#state = found;
+    if (found.revision !== this.#hook.revision) {
+      // New types count from now on, not from the position that lags.
+      const isSelection = typeFilter(found.types).key !== this.#filter.key;
+      const isMoved = found.position !== this.#saved;
+      const { position } = isSelection && !isMoved ? this.#state : found;
+      this.#state = { ...found, position };
+      this.#saved = found.position;
+    }
     this.#hook = found;
+    this.#filter = typeFilter(found.types);
   }
 
   /** @param isDelay whether new entries do not end it. */
   async #wait(ms: number, isDelay = false): Promise<void> {
-    const done = new AbortController();
-    this.#wake = () => {
-      if (!isDelay || this.#isOld || this.#isOver) done.abort();
-    };
     if (this.#isOver) return;
-    await sleep(ms, undefined, { signal: done.signal, ref: false }).catch(
-      () => {},
-    );
+    await new Promise<void>((resolve) => {
+      const timer = setTimeout(resolve, ms).unref();
+      this.#wake = () => {
+        if (isDelay && !this.#isOld && !this.#isOver) return;
+        clearTimeout(timer);
+        resolve();
+      };
+    });
     this.#wake = () => {};
   }
 }

@@ -63,8 +63,11 @@ export default fp(
       });
       sources.set(world, source);
       const end = events.subscribe((event) => {
-        if (event.type === "noted" || STATES.has(event.type)) {
+        if (STATES.has(event.type)) {
+          source.forget();
           for (const delivery of of(world)) delivery.look();
+        } else if (event.type === "noted" && event.subject.webhook_id) {
+          held.get(event.subject.webhook_id)?.look();
         }
         if ("seq" in event) source.take(event);
       }, world);

@@ -1,7 +1,9 @@
 import type { Entry } from "../../db/log/entries.js";
+import { published } from "../../db/log/published.js";
+import { isErasing } from "../feed/erasing.js";
 import type { FeedStore } from "../feed/items.js";
 import { type FeedPage, readPage } from "../feed/page.js";
-import { typeFilter } from "../../schemas/plain/feed.js";
+import { EVERYTHING, type TypeFilter } from "../../schemas/plain/feed.js";
 
 /** How many entries are read at a time. */
 const PAGE = 50;
@@ -20,7 +22,7 @@ export interface SourcePage extends FeedPage {
 
 /**
  * The entries of one world for all its webhooks in this process. Webhooks that have come equally
- * far share a read, so a write costs one read and not one for each webhook.
+ * far share a read, and those that want none of the new entries need no read at all.
  */
 export class Source {
   readonly #store: FeedStore;
@@ -31,6 +33,8 @@ export class Source {
   #timer: NodeJS.Timeout | undefined;
   /** Counts what was erased. */
   #erasures = 0;
+  /** The entries after `from` and up to `to` all came here; the last one of each type. */
+  #seen: { from: number; to: number; last: Map<string, number> } | undefined;
 
   /** @param wake is called after new entries, and then they can be read. */
   constructor(store: FeedStore, world: string, wake: () => void) {
@@ -41,6 +45,7 @@ export class Source {
 
   /** Takes a new entry. */
   take(entry: Entry): void {
+    this.#note(entry);
     if (isErasing(entry)) {
       this.#erasures++;
       this.#pages.clear();
@@ -50,6 +55,24 @@ export class Source {
       this.#pages.clear();
       this.#wake();
     }, GATHER).unref();
+  }
+
+  /** Forgets which entries came, as the log may be another one. */
+  forget(): void {
+    this.#seen = undefined;
+  }
+
+  /**
+   * How far a webhook can go on without a read, as none of the entries up to there is of its
+   * types; undefined if it has to read.
+   */
+  skip(after: number, filter: TypeFilter): number | undefined {
+    const seen = this.#seen;
+    if (!seen || after < seen.from) return undefined;
+    for (const [type, seq] of seen.last) {
+      if (seq > after && filter.has(type)) return undefined;
+    }
+    return Math.max(after, seen.to);
   }
 
   /** The entries after a position, of all types. */
@@ -75,17 +98,21 @@ export class Source {
     const began = performance.now();
     const floor = await store.log.floor(world);
     const from = Math.max(after, floor);
-    const page = await readPage(store, world, from, typeFilter(["*"]), PAGE);
+    const page = await readPage(store, world, from, EVERYTHING, PAGE);
     return {
       ...page,
       isStale: () =>
         erasures !== this.#erasures || performance.now() - began > FRESH,
     };
   }
-}
 
-/** Whether texts of earlier entries may be gone. */
-const isErasing = (entry: Entry): boolean =>
-  entry.type === "user.erased" ||
-  entry.type === "chat.erased" ||
-  (entry.type === "chat.event" && entry.delivery.event.replaces !== null);
+  #note(entry: Entry): void {
+    const { seq } = entry;
+    if (this.#seen?.to !== seq - 1) {
+      this.#seen = { from: seq - 1, to: seq, last: new Map() };
+    }
+    this.#seen.to = seq;
+    const type = published(entry)?.type;
+    if (type !== undefined) this.#seen.last.set(type, seq);
+  }
+}

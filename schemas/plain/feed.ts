@@ -40,7 +40,8 @@ export interface TypeFilter {
   has(type: string): boolean;
 }
 
-const EVERYTHING: TypeFilter = { key: "*", has: () => true };
+/** All types. */
+export const EVERYTHING: TypeFilter = { key: "*", has: () => true };
 
 /**
  * A selection of types.

@@ -69,6 +69,19 @@ void t.test("webhooks", async (t) => {
   await card.getByText("On", { exact: true }).waitFor();
   await eventually("what was missed arrives", () => got.length === 4);
 
+  await card.getByRole("button", { name: "Send again" }).click();
+  await host.field("After change").fill("999999");
+  await host.dialog().getByRole("button", { name: "Send again" }).click();
+  await host.dialog().getByText("of the future").waitFor();
+  await isClean(t, host);
+  await host.field("After change").fill("0");
+  await host.dialog().getByRole("button", { name: "Send again" }).click();
+  await host.page.getByText("sends them again").waitFor();
+  const id = (n: number) => got[n]?.headers["webhook-id"];
+  await eventually("all are sent again", () =>
+    got.some((_, i) => i >= 4 && id(i) === id(0)),
+  );
+
   await card.getByRole("button", { name: "New secret" }).click();
   await host.dialog().getByRole("button", { name: "New secret" }).click();
   const other = await secrets.locator("output").innerText();

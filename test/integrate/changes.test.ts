@@ -1,4 +1,6 @@
 import t from "tap";
+import { WorldFeed } from "../../plugins/feed/world-feed.js";
+import { typeFilter } from "../../schemas/plain/feed.js";
 import { until } from "../helper.js";
 import { demo, type Json, makeRoom, startLive } from "../live/client.js";
 import { openStream } from "./stream.js";
@@ -254,4 +256,34 @@ void t.test("a reader that falls behind is dropped", async (t) => {
   t.equal(live.app.feeds.count, 1);
   await fast.has(sent + 2);
   t.notOk(fast.ended, "others are not affected");
+});
+
+void t.test("a text that is erased before it is sent", async (t) => {
+  const live = await startLive(t);
+  const room = await makeRoom(live, CHAT);
+  const { chat, log, users } = live.app.store;
+  const { id: sender } = await users.enter("demo", {
+    ...{ tokenId: "eve", traits: new Set<string>() },
+  });
+  await chat.join("demo", room, sender);
+  const { seq } = (await log.heads(["demo"]))[0]!;
+  const send = (content: object, replaces?: number) =>
+    chat.send("demo", room, { sender, content, replaces } as never);
+  const { event } = await send({ type: "text", body: "my secret" });
+  const written = (await log.since("demo", seq, 10)).entries;
+  await send({ type: "deleted" }, event.id);
+  const all = (await log.since("demo", seq, 10)).entries;
+  t.match(JSON.stringify(written), /my secret/);
+  const sent: { type: string; json: string }[] = [];
+  const feed = new WorldFeed(live.app.store, "demo");
+  feed.add({
+    filter: typeFilter(["*"]),
+    take: (items: typeof sent) => void sent.push(...items),
+  } as never);
+  for (const entry of [...written, ...all.slice(written.length)]) {
+    feed.take(entry);
+  }
+  await until(() => sent.length === 2);
+  t.match(sent, [{ type: "chat.message" }, { type: "chat.deleted" }]);
+  t.notMatch(JSON.stringify(sent), /my secret/);
 });

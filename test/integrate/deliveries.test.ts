@@ -1,8 +1,11 @@
+import { setTimeout as sleep } from "node:timers/promises";
 import { Webhook } from "standardwebhooks";
 import t from "tap";
 import { delayAfter } from "../../plugins/webhooks/message.js";
+import { Source } from "../../plugins/webhooks/source.js";
+import { typeFilter } from "../../schemas/plain/feed.js";
 import { until } from "../helper.js";
-import { receiver, sending } from "./receivers.js";
+import { receiver, sending, serving } from "./receivers.js";
 
 void t.test("a webhook gets each change, in order and signed", async (t) => {
   const live = await sending(t);
@@ -185,4 +188,82 @@ void t.test("failures are repeated ever later", async (t) => {
     minutes(0.999).every((time, i) => time > 1.1 * least[i]!),
     "jitter",
   );
+});
+
+void t.test("entries of other types cost a webhook no read", async (t) => {
+  const live = await sending(t);
+  const { got, url } = await receiver(t, 204);
+  const other = ["file.added"];
+  const made = await live.rest("POST", "demo/webhooks/", { url, types: other });
+  const id = made.body.id as string;
+  const { log, webhooks } = live.app.store;
+  const make = (name: string) => live.rest("POST", "demo/rooms/", { name });
+  const since = log.since.bind(log);
+  let reads = 0;
+  log.since = (...values) => {
+    reads++;
+    return since(...values);
+  };
+  await until(async () => (await webhooks.get("demo", id))?.holder !== null);
+  await until(() => reads > 0);
+  // What came while it was taken over may need one read more.
+  await make("first");
+  await sleep(200);
+  reads = 0;
+  for (let i = 0; i < 5; i++) {
+    await make(`other ${i}`);
+    await sleep(50);
+  }
+  t.equal(reads, 0);
+  const types = ["room.*"];
+  await live.rest("PATCH", `demo/webhooks/${id}/`, { types });
+  await make("last");
+  await until(() => got.length > 0);
+  const room = got[0]!.body.data.data.room_id as string;
+  const { body } = await live.rest("GET", `demo/rooms/${room}/`);
+  t.equal(body.name, "last", "new types count from now on");
+  t.ok(reads > 0);
+});
+
+void t.test("how far a webhook goes without a read", async (t) => {
+  const live = await sending(t);
+  for (const name of ["a", "b", "c", "d"]) {
+    await live.rest("POST", "demo/rooms/", { name });
+  }
+  const { store } = live.app;
+  const { entries } = await store.log.since("demo", 0, 100);
+  const [first, second, third, fourth] = entries.slice(-4);
+  const source = new Source(store, "demo", () => {});
+  t.teardown(() => source.close());
+  const [own, others] = [typeFilter(["room.*"]), typeFilter(["file.added"])];
+  const start = first!.seq - 1;
+  t.equal(source.skip(start, others), undefined, "it knows nothing yet");
+  source.take(first!);
+  source.take(second!);
+  t.equal(source.skip(start, others), second!.seq);
+  t.equal(source.skip(start, own), undefined);
+  t.equal(source.skip(second!.seq, own), second!.seq, "it has come so far");
+  t.equal(source.skip(third!.seq, own), third!.seq, "or further");
+  t.equal(source.skip(start - 1, others), undefined, "what came before");
+  source.take(fourth!);
+  t.equal(source.skip(second!.seq, others), undefined, "one is missing");
+  t.equal(source.skip(third!.seq, others), fourth!.seq);
+  source.forget();
+  t.equal(source.skip(third!.seq, others), undefined, "the log went back");
+});
+
+void t.test("a receiver that is no longer allowed", async (t) => {
+  const before = await sending(t);
+  const { got, url } = await receiver(t, 204);
+  const made = await before.rest("POST", "demo/webhooks/", { url });
+  await before.close();
+  const live = await serving(t, before.dataDir, []);
+  await live.rest("POST", "demo/rooms/", { name: "a" });
+  const at = `demo/webhooks/${made.body.id}/`;
+  const state = async () => (await live.rest("GET", at)).body.state;
+  await until(async () => (await state()).failing_since !== null);
+  t.match(await state(), {
+    ...{ last_error: "address_not_allowed", last_status: null },
+  });
+  t.equal(got.length, 0);
 });

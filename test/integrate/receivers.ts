@@ -53,16 +53,20 @@ export async function receiver(t: Test, ...answers: Answer[]) {
   return { got, url, flooded: () => flooded };
 }
 
-/** A server that may send to this machine, or may not. */
-export async function sending(t: Test, webhookAllow = ["127.0.0.1"]) {
+/** A server that may send to this machine. */
+export async function sending(t: Test) {
   const dataDir = testdir(t);
   const first = await startTestServer({ config: await configOf(dataDir) });
   await first.createWorld(demo());
   await first.close();
-  return serveLive(t, dataDir, {}, (options) =>
+  return serving(t, dataDir, ["127.0.0.1"]);
+}
+
+/** A server with these data that may send to some addresses. */
+export const serving = (t: Test, dataDir: string, webhookAllow: string[]) =>
+  serveLive(t, dataDir, {}, (options) =>
     startTestServer({
       ...options,
       config: { ...options?.config, webhookAllow },
     }),
   );
-}

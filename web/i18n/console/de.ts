@@ -898,6 +898,13 @@ export const de: ConsoleMessages = {
     cursor: "Gesendet bis",
     test: "Test senden",
     tested: "Der Test ist angekommen: {status} nach {ms} ms.",
+    again: "Noch einmal senden",
+    againText:
+      "Die Änderungen nach dieser werden noch einmal gesendet, danach die neuen. Wiederholte erkennt der Empfänger an ihrer webhook-id.",
+    after: "Nach Änderung",
+    afterHint:
+      "0 sendet alle, die noch gespeichert sind. Die letzte war {cursor}.",
+    sentAgain: "Der Webhook sendet sie noch einmal.",
     tryNow: "Jetzt versuchen",
     enable: "Wieder einschalten",
     disable: "Ausschalten",

@@ -867,6 +867,12 @@ export const en = {
     cursor: "Sent up to",
     test: "Send a test",
     tested: "The test arrived: {status} after {ms} ms.",
+    again: "Send again",
+    againText:
+      "The changes after this one are sent once more, and then the new ones. The receiver tells repeated ones by their webhook-id.",
+    after: "After change",
+    afterHint: "0 sends all that are kept. {cursor} was the last one.",
+    sentAgain: "The webhook sends them again.",
     tryNow: "Try now",
     enable: "Turn on again",
     disable: "Turn off",
