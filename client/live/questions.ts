@@ -12,6 +12,12 @@ export interface QuestionChanges {
   is_pinned?: boolean;
 }
 
+/** How a question is asked. */
+export interface AskOptions extends CallOptions {
+  /** Whether the user was shown that the question will have their name. */
+  named?: boolean;
+}
+
 /**
  * The questions of a room that the user may see, the oldest first. Iterating enters the
  * room and gives the present list, then a new one after each change, across reconnections:
@@ -29,11 +35,15 @@ export class Questions extends Items<ListedQuestion> {
    * Asks a question. If the connection breaks before the answer, it is unknown whether it
    * was asked; it is not asked again.
    * @returns the question: in the state `mod_queue` if a moderator has to admit it.
+   * @throws {LiveError} `question.named` if the room shows who asked, against `named: false`.
    */
-  async ask(content: string, options?: CallOptions): Promise<SentQuestion> {
+  async ask(
+    content: string,
+    { named, ...options }: AskOptions = {},
+  ): Promise<SentQuestion> {
     const { question } = await this.orders.once(
       "question.ask",
-      { room: this.room, content },
+      { room: this.room, content, ...(named !== undefined && { named }) },
       options,
     );
     return question;

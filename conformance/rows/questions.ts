@@ -15,6 +15,18 @@ export const questionRows: Rows = {
       },
     },
   },
+  "question.ask: by a user who knows that names are shown": {
+    inRoom: "question.ask",
+    payload: ({ room }) => ({ room, content: "Why?", named: true }),
+    answer: ({ ids: { me: sender } }) => ({ question: { sender } }),
+    pushes: [["question.created_or_updated", "moderator"]],
+    unaware: {
+      second: {
+        of: "questions",
+        because: "a question in the queue is pushed to moderators only",
+      },
+    },
+  },
   "question.update: admitted": {
     as: "moderator",
     inRoom: "question.moderate",

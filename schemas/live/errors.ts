@@ -67,6 +67,8 @@ export const liveErrors = {
   "emoji.sadpanda": "The reaction is not one emoji.",
   "question.unknown": "There is no such question in this room.",
   "question.inactive": "The room does not take questions at the moment.",
+  "question.named":
+    "The room shows who asked by now, and the caller was to stay unnamed.",
   "poll.unknown": "There is no such poll in this room.",
   "poll.inactive": "The room does not take polls at the moment.",
   "program.unknown": "There is no such session, or the caller does not see it.",

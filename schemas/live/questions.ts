@@ -53,9 +53,18 @@ const Result = Type.Object(
 export const questionCommands = {
   "question.ask": command({
     summary: "Asks a question, which a moderator may have to admit first",
-    payload: Payload({ ...roomName, content }),
+    payload: Payload({
+      ...roomName,
+      content,
+      named: Type.Optional(
+        Type.Boolean({
+          description:
+            "Whether the user was shown that the question will have their name. If false, it never gets one.",
+        }),
+      ),
+    }),
     result: Result,
-    errors: [...onRoom, "question.inactive"],
+    errors: [...onRoom, "question.inactive", "question.named"],
     example: { ...some.room, content: "When is lunch?" },
   }),
   "question.update": command({

@@ -96,15 +96,20 @@ void t.test("9 questions", async (t) => {
       const me = (await ask("shown")) as string;
       const isShown = ({ question }: Json) => question?.sender === me;
       t.ok(await reader.sees("question.created_or_updated", isShown));
+      const unnamed = { room, content: "unnamed", named: false };
+      t.equal(await asker.code("question.ask", unnamed), "question.named");
       await config(false);
       t.equal(await ask("after"), undefined);
+      const { question } = await asker.do("question.ask", unnamed);
+      t.equal(question.sender, undefined);
+      await asker.do("question.ask", { ...unnamed, named: true });
       const list = await reader.do("question.list", { room });
       t.same(
         list.map(({ content, sender }: Json) => [content, sender === me]),
-        ["before", "true", "1", "null", "shown", "after"].map((it) => [
-          it,
-          it === "shown",
-        ]),
+        [
+          ...["before", "true", "1", "null", "shown", "after"],
+          ...["unnamed", "unnamed"],
+        ].map((it) => [it, it === "shown"]),
         "a change of the room changes no question",
       );
       await live.app.store.users.erase("demo", { user_id: me });

@@ -409,6 +409,8 @@ export const de: Messages = {
     yours: "Ihre Frage",
     named: "Ihr Name steht bei der Frage.",
     unnamed: "Ihr Name steht nicht bei der Frage.",
+    nowNamed:
+      "Die Frage wurde nicht gestellt: Jetzt steht bei jeder Frage, von wem sie ist. Stellen Sie sie noch einmal, wenn Sie einverstanden sind.",
     moderated: "Sie wird geprüft, bevor andere sie sehen.",
     waits: "Ihre Frage wird noch geprüft.",
     asked: "Ihre Frage steht in der Liste.",

@@ -391,6 +391,8 @@ export const en = {
     yours: "Your question",
     named: "Your name is shown with your question.",
     unnamed: "Your name isn’t shown with your question.",
+    nowNamed:
+      "Your question wasn’t asked: names are shown with questions now. Ask it again if you agree.",
     moderated: "A moderator checks it before others see it.",
     waits: "Your question is waiting for a moderator.",
     asked: "Your question is in the list.",

@@ -7,7 +7,7 @@ import type { Commands } from "../../../../schemas/live/index.js";
 import type { RoomContext, Sender } from "../../../context.js";
 import type { CommandTable } from "../../../module.js";
 import { encoded, type Sendable, shared } from "../../../rules/encoding.js";
-import { rateLimited } from "../../../rules/problems.js";
+import { LiveError, rateLimited } from "../../../rules/problems.js";
 import { configOf } from "../../../rules/rights.js";
 import type { ItemLists } from "../lists.js";
 import {
@@ -41,20 +41,26 @@ const { create, update, remove, vote, pin, unpin } = itemHandlers({
 
   draft(
     { ports: { rates }, connection, login, room, me },
-    { content },
+    { content, named: isAware },
   ): QuestionDraft {
     const { requires_moderation, show_authors } = configOf(
       room.value,
       "question",
     );
+    // People who came by the link of a room have no name.
+    const named = show_authors === true && login.scope === undefined;
+    if (named && isAware === false) {
+      throw new LiveError(
+        "question.named",
+        "Questions in this room show who asked.",
+      );
+    }
     const state = requires_moderation === false ? "visible" : "mod_queue";
     const mayAsk =
       rates.mayMessage(connection, Buffer.byteLength(content)) &&
       (state === "mod_queue" ||
         rates.mayTell(connection.world, room.value.id, content.length));
     if (!mayAsk) throw rateLimited();
-    // People who came by the link of a room have no name.
-    const named = show_authors === true && login.scope === undefined;
     return { sender: me.id, content, state, named };
   },
 
