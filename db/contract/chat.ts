@@ -181,8 +181,9 @@ export interface ChatStore {
    * room, and all other members in a direct channel; an edit notifies no user. The
    * sender of a message leaves the unread list of a room. A direct channel appears
    * again to members who had hidden it.
-   * @param draft if it replaces an edit, the edited message is meant.
-   * @returns the new event.
+   * @param draft if it replaces an edit, the edited message is meant. Deleting a message twice
+   *   changes nothing.
+   * @returns the new event; of a message that was deleted already, the event that did it.
    * @throws {StoreError} `absent` on `room`, or on `event` if it replaces none of this
    *   channel or no message; `denied` if the sender is banned, silenced or erased, is no member, is blocked by
    *   a member of a direct channel, or replaces a message of another user without

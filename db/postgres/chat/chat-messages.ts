@@ -2,6 +2,7 @@ import type { Delivery, MessageDraft } from "../../contract/chat.js";
 import { type ChannelRow, MESSAGE } from "../../rules/chat-rows.js";
 import { absent, denied } from "../../rules/preconditions.js";
 import { createChannel, expectSender } from "./chat-channels.js";
+import { readDeliveries } from "./chat-events.js";
 import { notifying, post, posting, SEEN } from "./chat-posts.js";
 import type { Log } from "../log/log.js";
 import type { Sql } from "../../shared/sql.js";
@@ -105,6 +106,8 @@ export async function replaceMessage(
   const channel = await expectSender(sql, worldId, id, sender, volatile);
   if (!channel) throw absent("event");
   const replaced = await expectReplaced(sql, worldId, channel, draft, deletes);
+  const before = await deletionOf(sql, worldId, id, replaced);
+  if (before) return before;
   log.erased("chat_events");
   const { id: replaces } = replaced;
   const event = {
@@ -140,4 +143,20 @@ async function expectReplaced(
   }
   if (replaced.deleted && !deletes) throw denied("It is deleted.");
   return replaced;
+}
+
+const LAST_EDIT =
+  "SELECT edit FROM chat_edits WHERE world_id = $1 AND event = $2::bigint";
+
+/** The event that deleted a message; undefined if an erasure did it. */
+async function deletionOf(
+  sql: Sql,
+  worldId: string,
+  channel: string,
+  { id, deleted }: Replaced,
+): Promise<Delivery | undefined> {
+  if (!deleted) return undefined;
+  const last = await sql.one<{ edit: number }>(LAST_EDIT, [worldId, id]);
+  if (!last) return undefined;
+  return (await readDeliveries(sql, worldId, channel, last.edit - 1, 1))[0];
 }

@@ -8,6 +8,7 @@ import {
   toEvents,
 } from "../../rules/chat-rows.js";
 import { channelWrites, senderCheck } from "./chat-channels.js";
+import { deliveryReads } from "./chat-events.js";
 import type { Connection } from "../engine/connection.js";
 import type { WriteLog } from "../log/log-writes.js";
 import { absent, denied } from "../../rules/preconditions.js";
@@ -97,6 +98,7 @@ export function messageWrites(db: Connection, log: WriteLog) {
   const channels = channelWrites(db);
   const post = eventWriter(db, log);
   const expectSender = senderCheck(db);
+  const deliveries = deliveryReads(db);
   const selectReplaced = db.prepare<[string, number, number], Replaced>(
     `SELECT rowid, id, type, sender, replaces, deleted FROM chat_events
      WHERE world_id = ? AND channel = ? AND id = ? AND gone = 0`,
@@ -105,6 +107,11 @@ export function messageWrites(db: Connection, log: WriteLog) {
     `INSERT INTO chat_edits (world_id, event, edit) VALUES (?, ?, ?)
      ON CONFLICT DO UPDATE SET edit = excluded.edit`,
   );
+  const lastEdit = db
+    .prepare<[string, number], number>(
+      "SELECT edit FROM chat_edits WHERE world_id = ? AND event = ?",
+    )
+    .pluck();
   const blank = db.prepare<[number]>(
     `UPDATE chat_events SET content = ${BLANK} WHERE rowid = ? AND typeof(content) = 'text'`,
   );
@@ -176,6 +183,17 @@ export function messageWrites(db: Connection, log: WriteLog) {
     return replaced;
   }
 
+  /** The event that deleted a message; undefined if an erasure did it. */
+  function deletionOf(
+    worldId: string,
+    { number }: ChannelRow,
+    { id, deleted }: Replaced,
+  ): Delivery | undefined {
+    const edit = deleted ? lastEdit.get(worldId, id) : undefined;
+    if (edit === undefined) return undefined;
+    return deliveries.ofChannel(worldId, number, edit - 1, 1)[0]?.delivery;
+  }
+
   function replace(
     worldId: string,
     id: string,
@@ -186,6 +204,8 @@ export function messageWrites(db: Connection, log: WriteLog) {
     expectSender(worldId, found, draft.sender, draft.volatile);
     const replaced = expectReplaced(worldId, found, draft, deletes);
     const channel = found!;
+    const before = deletionOf(worldId, channel, replaced);
+    if (before) return before;
     if (!deletes) {
       blank.run(replaced.rowid);
       blankEdit.run({ world: worldId, event: replaced.id });

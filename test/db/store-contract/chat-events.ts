@@ -161,15 +161,12 @@ export async function chatEventContract(contract: Contract): Promise<void> {
     t.equal(gone[0]?.edited, deleted.event.timestamp);
     await fails(t, say("four", { replaces: id }), "denied");
     const twice = await say("", { content: DELETED, replaces: id });
-    t.match(await chat.event("demo", room, id), {
-      content: stored(DELETED),
-      edited: twice.event.timestamp,
-    });
+    t.strictSame(twice, deleted, "there is one deletion");
     t.match(await chat.event("demo", room, other.event.id), {
       content: stored(text("other")),
       edited: null,
     });
-    t.equal((await chat.channel("demo", room))?.lastMessage, twice.event.id);
+    t.equal((await chat.channel("demo", room))?.lastMessage, deleted.event.id);
   });
 
   await contract("who missed events reads them", async (t, store) => {

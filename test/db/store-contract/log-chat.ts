@@ -115,6 +115,15 @@ export async function logChatContract(contract: Contract): Promise<void> {
         ),
       (delivery) => [{ type: "chat.event", channel, delivery, by: by(ada) }],
     );
+    await expecting.nothing({
+      "it is deleted again": () =>
+        chat.send(
+          "demo",
+          channel,
+          { sender: ada, content: DELETED, replaces: id },
+          by(ada),
+        ),
+    });
     await expecting.refused([
       [() => chat.send("demo", "none", message(ada)), "absent"],
       [() => chat.send("demo", channel, message(dan)), "denied"],
