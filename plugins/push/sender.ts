@@ -1,4 +1,4 @@
-import { setTimeout } from "node:timers/promises";
+import { setTimeout as sleep } from "node:timers/promises";
 import type { FastifyBaseLogger } from "fastify";
 import { LRUCache } from "lru-cache";
 import pLimit, { type LimitFunction } from "p-limit";
@@ -18,9 +18,16 @@ const MAX_WAITING = 5000;
 const MAX_SENT = 100;
 const MAX_SENT_TO_ONE = 4;
 
-/** How many messages may wait for one push service, and how often a crowd looks for room, in milliseconds. */
+/**
+ * How many messages may wait for one push service; how much of that a crowd may take, and how often
+ * it looks for room, in milliseconds.
+ */
 const MAX_WAITING_FOR_ONE = 1000;
+const SHARE_OF_CROWD = 0.5;
 const LOOK_FOR_ROOM = 100;
+
+/** How often it is logged that messages were dropped, in milliseconds. */
+const REPORT = 10_000;
 
 /** How long nothing goes to a push service that did not answer in time, in milliseconds. */
 const PAUSE = 60_000;
@@ -69,6 +76,9 @@ export class PushSender {
     max: MAX_SIGNATURES,
     ttl: SIGNED / 2,
   });
+  /** How many messages were dropped since that was logged. */
+  #dropped = 0;
+  #report: NodeJS.Timeout | undefined;
   #isClosed = false;
 
   constructor(parts: SenderParts) {
@@ -77,7 +87,8 @@ export class PushSender {
 
   /** Does something soon. Under a flood it is left out, as a late message is of no use. */
   do(work: () => Promise<void>): void {
-    if (this.#isClosed || this.#work.pendingCount >= MAX_WAITING) return;
+    if (this.#isClosed) return;
+    if (this.#work.pendingCount >= MAX_WAITING) return this.#drop();
     detach(this.#work(() => this.#try(work)));
   }
 
@@ -99,28 +110,52 @@ export class PushSender {
 
   /**
    * Sends notices to any number of people. It resolves when the last of them has a place. Push services
-   * that do not answer are paused, so they give places, too.
+   * that do not answer are paused, so they give places, too. Half of the places stay free for others.
    */
   async sendToMany(notices: readonly Notice[]): Promise<void> {
     for (const notice of notices) {
       for (const endpoint of notice.endpoints) {
-        while (!this.#isClosed && !this.#hasRoom(new URL(endpoint).host)) {
-          await setTimeout(LOOK_FOR_ROOM, undefined, { ref: false });
+        const { host } = new URL(endpoint);
+        while (!this.#isClosed && !this.#hasRoom(host, SHARE_OF_CROWD)) {
+          await sleep(LOOK_FOR_ROOM, undefined, { ref: false });
         }
         this.#queue(notice, endpoint);
       }
     }
   }
 
-  #hasRoom(host: string): boolean {
+  /** @param share of the places that may be taken. */
+  #hasRoom(host: string, share = 1): boolean {
     const waiting = this.#hosts.get(host)?.pendingCount ?? 0;
-    return waiting < MAX_WAITING_FOR_ONE && this.#waiting < MAX_WAITING;
+    return (
+      waiting < MAX_WAITING_FOR_ONE * share &&
+      this.#waiting < MAX_WAITING * share
+    );
+  }
+
+  /** Counts a message that is not sent, and logs how many there were, not too often. */
+  #drop(): void {
+    this.#dropped++;
+    this.#report ??= setTimeout(() => this.#reportNow(), REPORT).unref();
+  }
+
+  #reportNow(): void {
+    clearTimeout(this.#report);
+    this.#report = undefined;
+    if (this.#dropped === 0) return;
+    const dropped = this.#dropped;
+    this.#dropped = 0;
+    this.#parts.log.warn(
+      { dropped },
+      "push messages were dropped: there are too many, or their push services are too slow",
+    );
   }
 
   /** Sends a notice, if its push service and all others leave room for it. */
   #queue(notice: Notice, endpoint: string): void {
     const { host } = new URL(endpoint);
-    if (this.#isClosed || !this.#hasRoom(host)) return;
+    if (this.#isClosed) return;
+    if (!this.#hasRoom(host)) return this.#drop();
     const limit = this.#hosts.get(host) ?? pLimit(MAX_SENT_TO_ONE);
     this.#hosts.set(host, limit);
     this.#waiting += 1;
@@ -138,6 +173,7 @@ export class PushSender {
 
   async close(): Promise<void> {
     this.#isClosed = true;
+    this.#reportNow();
     this.#work.clearQueue();
     this.#sending.clearQueue();
     for (const limit of this.#hosts.values()) limit.clearQueue();
@@ -149,7 +185,7 @@ export class PushSender {
   ): Promise<void> {
     const { outbound, store } = this.#parts;
     const { host } = new URL(endpoint);
-    if (this.#paused.has(host)) return;
+    if (this.#paused.has(host)) return this.#drop();
     // It may have waited: the browser may have another user by now.
     const subscription = (await store.push.of(world.id, [user])).find(
       (other) => other.endpoint === endpoint,

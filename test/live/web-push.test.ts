@@ -200,32 +200,51 @@ void t.test("a message reaches a browser whose page is closed", async (t) => {
   t.ok(codes.has("protocol.rate_limited"), "not as often as a user likes");
 });
 
-void t.test("a favorite of many people reaches all of them", async (t) => {
+/** A sender to a push service that answers as the test says, and notices for many people. */
+function crowd(t: Test, answer: () => Promise<unknown>) {
   const { keys } = browserKeys();
-  const users = Array.from({ length: 1500 }, (_, i) => `u${i}`);
   const endpoint = (user: string) => `https://push.example.org/${user}`;
   const reached = new Set<string>();
+  const warnings: unknown[] = [];
   const of = async (_world: string, [user]: string[]) => [
     { user, endpoint: endpoint(user!), ...keys },
   ];
   const send = async ({ url }: { url: string }) => {
+    await answer();
     reached.add(url);
     return { status: 201 };
   };
-  const parts = { store: { push: { of } }, outbound: { send }, log: {} };
+  const log = { warn: (entry: unknown) => warnings.push(entry) };
+  const parts = { store: { push: { of } }, outbound: { send }, log };
   const sender = new PushSender({
     ...(parts as unknown as SenderParts),
     key: freshKey(),
     publicUrl: undefined,
   });
   t.teardown(() => sender.close());
-  await sender.sendToMany(
-    users.map((user) => ({
+  const notices = (count: number, name: string) =>
+    Array.from({ length: count }, (_, i) => `${name}${i}`).map((user) => ({
       ...{ world: demo() as never, user, endpoints: [endpoint(user)] },
       ...{ name: "session", place: "program" },
       read: async () => ({ title: "Maps", body: "Event" }),
-    })),
-  );
-  await until(() => reached.size >= users.length);
-  t.equal(reached.size, users.length);
+    }));
+  return { sender, notices, reached, warnings };
+}
+
+void t.test("a favorite of many people reaches all of them", async (t) => {
+  const { sender, notices, reached, warnings } = crowd(t, async () => {});
+  await sender.sendToMany(notices(1500, "u"));
+  await until(() => reached.size >= 1500);
+  t.equal(reached.size, 1500);
+  await sender.close();
+  t.same(warnings, []);
+});
+
+void t.test("a crowd leaves room, and what finds none is logged", async (t) => {
+  const { sender, notices, warnings } = crowd(t, async () => {});
+  void sender.sendToMany(notices(1500, "crowd"));
+  // Of the places for one service, the crowd takes half.
+  sender.send(notices(1000, "message"));
+  await sender.close();
+  t.same(warnings, [{ dropped: 500 }]);
 });
