@@ -12,6 +12,7 @@ import {
   type SpeakerFields,
 } from "../../schemas/documents/program-document.js";
 import type { Session, Speaker } from "../../schemas/program/program.js";
+import { given } from "../../schemas/plain/given.js";
 import { newSession, newSpeaker } from "./program-rows.js";
 
 // What an import changes in a world: a pure comparison of a document with the program that is
@@ -83,7 +84,7 @@ export function planImport(
     const base = before ?? newSession({ import_id: session.import_id });
     const after: Session = {
       ...base,
-      ...defined(session.fields),
+      ...given(session.fields),
       room_id: rooms.of(session, base.room_id),
       speaker_ids: speakersOf(session) ?? base.speaker_ids,
     };
@@ -169,7 +170,7 @@ function planSpeakers(
     const base = before ?? newSpeaker({ import_id: speaker.import_id });
     const after = {
       ...base,
-      ...defined(knownFields(speaker, present, problems)),
+      ...given(knownFields(speaker, present, problems)),
     };
     ids.set(speaker.key, after.id);
     first.set(speaker.import_id, after.id);
@@ -358,8 +359,3 @@ class Problems {
       : [...this.#list, { message: `${this.#more} more problems.` }];
   }
 }
-
-const defined = <T extends object>(fields: T): Partial<T> =>
-  Object.fromEntries(
-    Object.entries(fields).filter(([, value]) => value !== undefined),
-  ) as Partial<T>;

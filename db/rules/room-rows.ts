@@ -1,6 +1,7 @@
 import { randomUUID } from "node:crypto";
 import type { PermissionConfig } from "../../schemas/plain/permissions.js";
 import type { RoomRecord } from "../../schemas/documents/world-document.js";
+import { given } from "../../schemas/plain/given.js";
 import { extrasJson, ownExtras, type WholeRoomRow } from "./rows.js";
 import {
   type RoomExtras,
@@ -142,12 +143,6 @@ const ROOM_FIELDS = [
   "sorting_priority",
   "domain",
 ];
-
-/** The fields that have a value. */
-const given = <T extends object>(fields: T): Partial<T> =>
-  Object.fromEntries(
-    Object.entries(fields).filter(([, value]) => value !== undefined),
-  ) as Partial<T>;
 
 /** The rule by which rooms belong together, as JSON; empty if there is none. */
 export function viewRuleOf(permissions: PermissionConfig = {}): string {

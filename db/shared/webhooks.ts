@@ -1,4 +1,5 @@
 import { randomUUID } from "node:crypto";
+import { given } from "../../schemas/plain/given.js";
 import { StoreError } from "../contract/store.js";
 import {
   MAX_WEBHOOKS,
@@ -235,12 +236,6 @@ export const webhookWrites = (sql: Sql, log: DomainLog) => {
     },
   };
 };
-
-/** The fields that have a value. */
-const given = <T extends object>(fields: T): Partial<T> =>
-  Object.fromEntries(
-    Object.entries(fields).filter(([, value]) => value !== undefined),
-  ) as Partial<T>;
 
 export const webhooks = domain({
   reads: webhookReads,

@@ -5,6 +5,7 @@ import type {
   World,
   WorldChanges,
 } from "../../client/index.js";
+import { given } from "../../schemas/plain/given.js";
 import { Conflict, type Snapshot, type Source, type Values } from "./draft.js";
 import type { PermissionConfig } from "./rules.js";
 
@@ -101,7 +102,7 @@ export const worldRules = (api: WorldApi): Source => ({
     const { [ROLES]: roles, ...rules } = values;
     const changes: WorldChanges = {};
     if (changed.some((name) => name !== ROLES)) {
-      changes.permission_config = defined(rules);
+      changes.permission_config = given(rules) as PermissionConfig;
     }
     if (changed.includes(ROLES)) {
       const { config, etag } = await api.getWorld();
@@ -116,7 +117,7 @@ export const worldRules = (api: WorldApi): Source => ({
 /** The rules among the values of a draft. */
 export const rulesIn = (values: Values = {}): PermissionConfig => {
   const { [ROLES]: _, ...rules } = values;
-  return defined(rules);
+  return given(rules) as PermissionConfig;
 };
 
 /** The rules of a world over the live connection. */
@@ -129,7 +130,8 @@ export function liveRules(live: Calls): Source {
     read,
     async write(values, _, version) {
       await expect(version, read);
-      await live.call("world.config.patch", { trait_grants: defined(values) });
+      const trait_grants = given(values) as PermissionConfig;
+      await live.call("world.config.patch", { trait_grants });
       return read();
     },
   };
@@ -147,8 +149,3 @@ const rulesOf = ({
   values: { ...permission_config, [ROLES]: config["roles"] },
   version: etag,
 });
-
-const defined = (values: Values) =>
-  Object.fromEntries(
-    Object.entries(values).filter(([, value]) => value !== undefined),
-  ) as PermissionConfig;

@@ -1,6 +1,7 @@
 import type { Commands } from "../../../schemas/live/index.js";
 import { RoomChanges } from "../../../schemas/rooms.js";
 import { boundFault, compileValidator } from "../../../schemas/validate.js";
+import { given } from "../../../schemas/plain/given.js";
 import type { Context, RoomContext } from "../../context.js";
 import type { CommandTable } from "../../module.js";
 import { invalidPayload, LiveError } from "../../rules/problems.js";
@@ -40,12 +41,6 @@ async function getConfig({ room }: RoomContext<RoomPorts>) {
 /** Decimal text as a number. */
 const whole = (value: number | string | undefined): number | undefined =>
   value === undefined ? undefined : Number(value);
-
-/** Leaves out undefined values. */
-const given = <T extends object>(fields: T): Partial<T> =>
-  Object.fromEntries(
-    Object.entries(fields).filter(([, value]) => value !== undefined),
-  ) as Partial<T>;
 
 const MAX_INT = 2 ** 31 - 1;
 
