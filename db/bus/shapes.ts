@@ -15,8 +15,8 @@ import {
   MAX_PARTS,
   type Shape,
 } from "../../schemas/plain/shapes.js";
-import { isPoll } from "../contract/polls.js";
-import { isQuestion } from "../contract/questions.js";
+import type { Poll, PollOption } from "../contract/polls.js";
+import type { Question } from "../contract/questions.js";
 import type { Entry } from "../log/entries.js";
 import type { HintMessage, LiveMessage } from "./bus.js";
 
@@ -32,6 +32,41 @@ const isSeq: Shape = (value) => isCount(value) && value !== 0;
 const isAuthor = isRecord(
   { kind: isOneOf("user", "users", "api", "command", "server") },
   { user: isId, token: isId, connection: isId },
+);
+
+const isOption = isRecord({
+  id: isId,
+  content: isText,
+  order: isNumber,
+} satisfies Record<keyof PollOption, Shape>);
+
+const isPoll = isRecord({
+  id: isId,
+  room: isId,
+  content: isText,
+  state: isOneOf("draft", "open", "closed", "archived"),
+  poll_type: isOneOf("choice", "multi"),
+  is_pinned: isFlag,
+  timestamp: isNumber,
+  options: isListOf(isOption, MAX_PARTS),
+  results: isMapOf(isCount, MAX_PARTS),
+} satisfies Record<keyof Poll, Shape>);
+
+const isQuestion = isRecord(
+  {
+    id: isId,
+    room: isId,
+    sender: isNullOr(isId),
+    moderator: isNullOr(isId),
+    content: isText,
+    state: isOneOf("mod_queue", "visible", "archived"),
+    answered: isFlag,
+    is_pinned: isFlag,
+    timestamp: isNumber,
+    score: isCount,
+  } satisfies Record<Exclude<keyof Question, "named">, Shape>,
+  // An entry of an earlier version has none.
+  { named: isFlag },
 );
 
 /** An entry with some fields. @param optional the shapes of fields that may be missing. */

@@ -1,16 +1,3 @@
-import {
-  isCount,
-  isFlag,
-  isId,
-  isListOf,
-  isMapOf,
-  isNumber,
-  isOneOf,
-  isRecord,
-  isText,
-  MAX_PARTS,
-  type Shape,
-} from "../../schemas/plain/shapes.js";
 import type { Author } from "./author.js";
 import type { Item, ItemStore, ItemUpdate } from "./items.js";
 
@@ -41,25 +28,6 @@ export interface Poll extends Item {
    */
   results: Record<string, number>;
 }
-
-const isOption = isRecord({
-  id: isId,
-  content: isText,
-  order: isNumber,
-} satisfies Record<keyof PollOption, Shape>);
-
-/** A poll that another process sends. */
-export const isPoll = isRecord({
-  id: isId,
-  room: isId,
-  content: isText,
-  state: isOneOf("draft", "open", "closed", "archived"),
-  poll_type: isOneOf("choice", "multi"),
-  is_pinned: isFlag,
-  timestamp: isNumber,
-  options: isListOf(isOption, MAX_PARTS),
-  results: isMapOf(isCount, MAX_PARTS),
-} satisfies Record<keyof Poll, Shape>);
 
 /** The choice of one user in a poll. An empty one means no vote. */
 export interface Ballot {

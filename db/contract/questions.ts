@@ -1,16 +1,5 @@
 // Part of db/contract/store.ts: questions. `Store` has the rules for every method.
 
-import {
-  isCount,
-  isFlag,
-  isId,
-  isNullOr,
-  isNumber,
-  isOneOf,
-  isRecord,
-  isText,
-  type Shape,
-} from "../../schemas/plain/shapes.js";
 import type { Author } from "./author.js";
 import type { Item, ItemStore } from "./items.js";
 
@@ -30,24 +19,6 @@ export interface Question extends Item {
   /** How many users vote for it. Votes of erased users count. */
   score: number;
 }
-
-/** A question that another process sends. */
-export const isQuestion = isRecord(
-  {
-    id: isId,
-    room: isId,
-    sender: isNullOr(isId),
-    moderator: isNullOr(isId),
-    content: isText,
-    state: isOneOf("mod_queue", "visible", "archived"),
-    answered: isFlag,
-    is_pinned: isFlag,
-    timestamp: isNumber,
-    score: isCount,
-  } satisfies Record<Exclude<keyof Question, "named">, Shape>,
-  // An entry of an earlier version has none.
-  { named: isFlag },
-);
 
 /** A question as one user sees it. */
 export interface SeenQuestion extends Question {
