@@ -1,20 +1,12 @@
 import type { EntryHandlers } from "../../module.js";
-import type { InviteStore } from "../../../db/contract/invites.js";
-import type { UserStore, WorldStore } from "../../../db/contract/store.js";
+import type { WorldStore } from "../../../db/contract/store.js";
 import type { World } from "../../../schemas/worlds.js";
 import type { Connection } from "../../socket/connection.js";
 import { encoded } from "../../rules/encoding.js";
-import {
-  applyModeration,
-  isGone,
-  reasonToEnd,
-  throwOut,
-} from "../../socket/endings.js";
 import { pushFrame, textFrame } from "../../socket/frame.js";
 import { oncePer } from "../../rules/once.js";
 import type { PermissionConfig } from "../../../schemas/rules.js";
-import { isInvited, mayInRoom } from "../../rules/rights.js";
-import type { Scope } from "../../../schemas/plain/permissions.js";
+import { mayInRoom } from "../../rules/rights.js";
 import {
   objectIn,
   ownUser,
@@ -23,6 +15,7 @@ import {
 } from "../../rules/shapes.js";
 import type { FrameFor, Send } from "../../delivery/push.js";
 import { nothingSent, Throttle } from "../../delivery/throttle.js";
+import { Enforcement, type EnforcementPorts } from "./enforcement.js";
 import { WorldPushes, type WorldPushPorts } from "./pushes.js";
 import type { WorldState } from "../../rules/world-state.js";
 
@@ -32,16 +25,9 @@ import type { WorldState } from "../../rules/world-state.js";
  */
 const COALESCED = 300;
 
-/** Names one comparison of users with the store. */
-type Comparison = object;
-
 /** What telling of a world needs. */
 export interface NotifierPorts extends WorldPushPorts {
-  readonly store: {
-    readonly users: UserStore;
-    readonly worlds: WorldStore;
-    readonly invites: InviteStore;
-  };
+  readonly store: EnforcementPorts["store"] & { readonly worlds: WorldStore };
 }
 
 /**
@@ -56,8 +42,7 @@ export class Notifier {
   readonly #pretalx = new Map<string, { text?: string }>();
   readonly #pushes: WorldPushes;
   readonly #refreshes: Throttle;
-  /** The last comparison of each connection's user that was asked for. */
-  readonly #compared = new WeakMap<Connection, Comparison>();
+  readonly #enforcement: Enforcement;
 
   /** What it does with each entry. */
   readonly handlers: EntryHandlers;
@@ -65,6 +50,10 @@ export class Notifier {
   constructor(ports: NotifierPorts) {
     this.#ports = ports;
     this.#pushes = new WorldPushes(ports);
+    this.#enforcement = new Enforcement({
+      ...ports,
+      rightsFrame: (...args) => this.frameFor(...args),
+    });
     this.#refreshes = new Throttle(ports, {
       interval: COALESCED,
       collects: true,
@@ -90,7 +79,7 @@ export class Notifier {
       "room.scheduled": ({ world, room }) => this.scheduled(world, room),
       "room.deleted": ({ world, room, rules, by }) =>
         this.#changed(world, () => {
-          this.#checkRights(world);
+          this.#enforcement.checkRights(world);
           this.#deleted(world, room, rules);
           if (!by.connection) this.#refresh(world);
         }),
@@ -100,7 +89,7 @@ export class Notifier {
           const own = [...this.#ports.hub.of(world, user)];
           // A screen may have to show another room.
           const isScreen = own.some(({ login }) => login?.scope);
-          if (isScreen) this.#compare(world, own);
+          if (isScreen) this.#enforcement.compare(world, own);
         }),
       "user.moderated": moderated,
       "user.erased": moderated,
@@ -124,7 +113,7 @@ export class Notifier {
 
   #moderated(world: string, user: string): void {
     this.#ifSeen(world, () =>
-      this.#compare(world, [...this.#ports.hub.of(world, user)]),
+      this.#enforcement.compare(world, [...this.#ports.hub.of(world, user)]),
     );
   }
 
@@ -134,72 +123,12 @@ export class Notifier {
     const send = () => {
       const toAll = this.#pending.get(world)!;
       this.#pending.delete(world);
-      this.#checkRights(world);
+      this.#enforcement.checkRights(world);
       const tell = (send: Send) => this.#tell(world, toAll, send);
       this.#ports.pushes.push({ world }, tell);
       return nothingSent;
     };
     this.#refreshes.add(world, world, { send });
-  }
-
-  /** Pushes nothing to these connections until all that stands in the line of their world has ended. */
-  #hold(world: string, connections: Iterable<Connection>): void {
-    const ended = this.#ports.lines.ended(world);
-    if (!ended) return;
-    for (const connection of connections) connection.holdUntil(ended);
-  }
-
-  /**
-   * Before any later push of a world, each connection notes the rights that its user has lost,
-   * or ends. If that takes long, nothing is pushed until then.
-   */
-  #checkRights(world: string): void {
-    const { lines, hub } = this.#ports;
-    lines.enforce(
-      world,
-      () => this.#checkLogins(world),
-      () => this.#hold(world, hub.in(world)),
-    );
-  }
-
-  async #checkLogins(world: string): Promise<void> {
-    const { clock, hub, pushes, states } = this.#ports;
-    const state = await states.get(world);
-    const connections = [...hub.in(world)];
-    const uninvited = await this.#uninvited(world, state, connections);
-    await pushes.each(connections, (connection, { identity, scope }) => {
-      const reason =
-        reasonToEnd(identity, state?.world, clock.date(), scope) ??
-        (uninvited.has(scope) ? "auth.invalid_token" : undefined);
-      if (reason) throwOut(connection, reason);
-      // What waits in the connection may have become too old to be sent.
-      else connection.viewOf(state!);
-      return undefined;
-    });
-  }
-
-  /** The scopes of connections whose links have ended. */
-  async #uninvited(
-    world: string,
-    state: WorldState | undefined,
-    connections: readonly Connection[],
-  ): Promise<ReadonlySet<Scope | undefined>> {
-    const scopes = new Set(connections.map(({ login }) => login?.scope));
-    const ended = new Set<Scope | undefined>();
-    const now = this.#ports.clock.date();
-    const ends = new Map<string, boolean>();
-    for (const scope of scopes) {
-      if (scope?.kind !== "anonymous") continue;
-      let isOver = ends.get(scope.token);
-      if (isOver === undefined) {
-        const { invites } = this.#ports.store;
-        const invite = await invites.find(world, scope.token);
-        isOver = !isInvited(invite, state?.room(scope.room), now);
-        ends.set(scope.token, isOver);
-      }
-      if (isOver) ended.add(scope);
-    }
-    return ended;
   }
 
   async #tell(world: string, forAll: boolean, send: Send): Promise<void> {
@@ -315,61 +244,6 @@ export class Notifier {
       });
     };
     pushes.push({ world, user: id }, tell, { line: world });
-  }
-
-  /**
-   * Compares the users of connections with the store. Until then nothing is pushed to
-   * them: banned users get nothing that was sent after that.
-   */
-  #compare(world: string, connections: Connection[]): void {
-    const { lines } = this.#ports;
-    const comparison: Comparison = {};
-    for (const connection of connections) {
-      this.#compared.set(connection, comparison);
-    }
-    const isLast = (connection: Connection) =>
-      this.#compared.get(connection) === comparison;
-    const compare = () => this.#compareNow(world, connections, isLast);
-    lines.enforce(world, compare, () => {});
-    this.#hold(world, connections);
-  }
-
-  /**
-   * Makes connections of users who were banned, silenced or erased load everything again.
-   * @param isLast whether no later entry is about the user of a connection.
-   */
-  async #compareNow(
-    world: string,
-    connections: Connection[],
-    isLast: (connection: Connection) => boolean,
-  ): Promise<void> {
-    const logins = connections.flatMap((connection) => {
-      const { login } = connection;
-      return login ? [{ connection, login }] : [];
-    });
-    const ids = [...new Set(logins.map(({ login }) => login.user))];
-    const users = await this.#ports.store.users.getMany(world, ids);
-    // A ban counts also while the rooms cannot be read.
-    let fault: { error: unknown } | undefined;
-    const reading = this.#ports.states.get(world);
-    const state = await reading.catch((error: unknown) => {
-      fault = { error };
-      return undefined;
-    });
-    const byId = new Map(users.map((user) => [user.id, user]));
-    for (const { connection, login } of logins) {
-      // The login may have failed meanwhile.
-      if (connection.login !== login) continue;
-      const user = byId.get(login.user);
-      // An entry that came while the store was read may be a ban: its own comparison
-      // says what holds, and until then the user gets nothing.
-      if (!isGone(user) && !isLast(connection)) continue;
-      applyModeration(connection, user, state, (...args) =>
-        this.frameFor(...args),
-      );
-    }
-    // What needs the state is done when it can be read.
-    if (fault) throw fault.error;
   }
 
   /** The last connection of a world has ended. */
