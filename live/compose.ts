@@ -112,7 +112,8 @@ export function composeLive(parts: LiveParts) {
     new RoomWatch({
       ...delivery,
       ...{ store, crowds },
-      connectionsOf: (world, user) => presence.connectionsOf(world, user),
+      connectionsOf: (world, user) =>
+        presence.people.connectionsOf(world, user),
       tellChannels: (world, user, by) => chat.readStates.tell(world, user, by),
     }),
     attendance,

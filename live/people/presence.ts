@@ -1,9 +1,8 @@
 import type { Clock } from "../../db/log/clock.js";
-import { isFlag, isId, isRecord } from "../../schemas/plain/shapes.js";
+import { Elsewhere } from "./elsewhere.js";
 import { Headcount } from "./headcount.js";
 import type { Replica } from "./replica/replica.js";
-import type { ForeignItem, Topic } from "./replica/topic.js";
-import { isStay, type Stay, type Step, stepsBetween } from "./stays.js";
+import type { Step } from "./stays.js";
 import { Watches } from "./watches.js";
 import { type PresenceListener, Whereabouts } from "./whereabouts.js";
 
@@ -15,18 +14,6 @@ const REPORT_DELAY = 20;
  * user may have entered it through another process, which reports that soon.
  */
 const GRACE = 10 * REPORT_DELAY;
-
-/** How long other processes can get an {@link Absent}, in milliseconds. */
-const ABSENT_TIME = 5000;
-
-/** A user has left a channel, with the connections of all processes. The key names both. */
-interface Absent {
-  /** The connection that did it. */
-  by: string;
-  silent: boolean;
-}
-
-const isAbsent = isRecord({ by: isId, silent: isFlag });
 
 /** A listener to changes in presence. */
 export interface CrowdListener extends PresenceListener {
@@ -57,17 +44,16 @@ export interface RoomListener {
  *
  * The others take a name back when the reason ends.
  */
-export class Presence extends Whereabouts {
+export class Presence {
+  /** The users that this process knows by name, and their places. */
+  readonly people: Whereabouts;
   readonly #clock: Clock;
   readonly #replica: Replica;
   readonly #listener: CrowdListener;
   readonly #rooms: RoomListener | undefined;
   readonly #counts: Headcount;
   readonly #watches: Watches;
-  /** The messages to processes with connections of the same user, by connection and world. */
-  readonly #stays: Topic<Stay>;
-  /** To a process with connections of the user, by user, channel and world. */
-  readonly #absent: Topic<Absent>;
+  readonly #elsewhere: Elsewhere;
   #closed = false;
 
   constructor(
@@ -76,14 +62,18 @@ export class Presence extends Whereabouts {
     listener: CrowdListener,
     rooms?: RoomListener,
   ) {
-    super({
+    this.people = new Whereabouts({
       opened: (...step) => listener.opened(...step),
       entered: (world, room, ...step) => {
         // Earlier viewers are in the list for which users of this process wait.
         if (this.#watches.isLoading(world, room)) return;
         listener.entered(world, room, ...step);
       },
-      left: (...step) => listener.left(...step),
+      left: (world, room, user) =>
+        this.#afterGrace(world, () => {
+          if (!this.people.isIn(world, room, user))
+            listener.left(world, room, user);
+        }),
       attended: (...step) => listener.attended(...step),
     });
     this.#clock = clock;
@@ -94,37 +84,23 @@ export class Presence extends Whereabouts {
       delay: REPORT_DELAY,
       onChange: (...change) => this.#counted(...change),
       onElsewhere: (process, world, user) => {
-        const own = this.connectionsOf(world, user, replica.process);
-        for (const { connection: id } of own) this.#tell(process, world, id, 0);
+        const own = this.people.connectionsOf(world, user, replica.process);
+        for (const { connection } of own)
+          this.#elsewhere.tell(process, world, connection, 0);
       },
     });
     this.#watches = new Watches(clock, replica, {
       isWatched: (world, room) => listener.isWatched(world, room),
       usersIn: (world, room) =>
-        this.usersIn(world, room).filter((user) =>
-          this.#isHere(world, room, user),
-        ),
-      entered: (...step) => this.enterByName(...step),
-      left: (...step) => this.leaveByName(...step),
+        this.people
+          .usersIn(world, room)
+          .filter((user) => this.#isHere(world, room, user)),
+      entered: (...step) => this.people.enterByName(...step),
+      left: (...step) => this.people.leaveByName(...step),
     });
-    this.#stays = replica.topic<Stay>({
-      name: "stay",
-      delay: REPORT_DELAY,
-      isValue: isStay,
-      put: (item, stay) => this.#take(item, stay),
-      gone: ({ process, key }) => {
-        const [connection = "", world = ""] = key.split(" ");
-        if (this.ownerOf(connection)?.process !== process) return;
-        this.apply(process, world, { do: "close", connection });
-      },
-    });
-    this.#absent = replica.topic<Absent>({
-      name: "absent",
-      delay: REPORT_DELAY,
-      isValue: isAbsent,
-      put: (item, absent) => this.#quit(item, absent),
-      gone: () => {},
-    });
+    this.#elsewhere = new Elsewhere(
+      ...([clock, replica, REPORT_DELAY, this.people, this.#counts] as const),
+    );
   }
 
   close(): void {
@@ -169,11 +145,11 @@ export class Presence extends Whereabouts {
   note(world: string, step: Step): void {
     const { process } = this.#replica;
     const { connection } = step;
-    const before = this.ownerOf(connection)?.user;
-    const rooms = LEAVING.has(step.do) ? this.roomsOf(connection) : [];
+    const before = this.people.ownerOf(connection)?.user;
+    const rooms = LEAVING.has(step.do) ? this.people.roomsOf(connection) : [];
     const changed = this.#changedBy(world, step);
-    this.apply(process, world, step);
-    const user = before ?? this.ownerOf(connection)?.user;
+    this.people.apply(process, world, step);
+    const user = before ?? this.people.ownerOf(connection)?.user;
     if (user === undefined) return;
     if (COUNTED.has(step.do)) this.#count(world, user);
     if (step.do === "enter") {
@@ -181,16 +157,16 @@ export class Presence extends Whereabouts {
       this.#rooms?.entered(world, step.room, user);
     }
     for (const room of rooms) {
-      if (this.isInRoom(connection, room)) continue;
+      if (this.people.isInRoom(connection, room)) continue;
       if (this.#isHere(world, room, user)) continue;
       this.#watches.left(world, room, user);
       this.#rooms?.left(world, room, user);
     }
     const delay = step.do === "attend" ? 0 : REPORT_DELAY;
-    for (const id of changed) this.#share(world, id, delay);
-    if (step.do === "absent") this.#shareAbsence(world, user, step);
+    for (const id of changed) this.#elsewhere.share(world, id, delay);
+    if (step.do === "absent") this.#elsewhere.shareAbsence(world, user, step);
     if (step.do === "attend" || step.do === "subscribe") {
-      this.#attendToo(world, user, step.channel);
+      this.#elsewhere.attendToo(world, user, step.channel);
     }
   }
 
@@ -198,16 +174,10 @@ export class Presence extends Whereabouts {
   #changedBy(world: string, step: Step): string[] {
     const { connection } = step;
     if (step.do !== "absent") return SHARED.has(step.do) ? [connection] : [];
-    const user = this.ownerOf(connection)?.user;
+    const user = this.people.ownerOf(connection)?.user;
     if (user === undefined) return [];
     const who = { world, user, channel: step.channel };
-    return this.listening(this.#replica.process, who, true);
-  }
-
-  protected override noteLeft(world: string, room: string, user: string) {
-    this.#afterGrace(world, () => {
-      if (!this.isIn(world, room, user)) super.noteLeft(world, room, user);
-    });
+    return this.people.listening(this.#replica.process, who, true);
   }
 
   #counted(world: string, room: string, isMore: boolean): void {
@@ -225,85 +195,16 @@ export class Presence extends Whereabouts {
 
   /** Counts the connections that a user has in this process. */
   #count(world: string, user: string): void {
-    const own = this.connectionsOf(world, user, this.#replica.process);
-    const rooms = own.map(({ connection }) => this.roomsOf(connection));
+    const own = this.people.connectionsOf(world, user, this.#replica.process);
+    const rooms = own.map(({ connection }) => this.people.roomsOf(connection));
     this.#counts.count(world, user, rooms);
   }
 
   /** Whether a user is in a room with a connection of this process. */
   #isHere(world: string, room: string, user: string): boolean {
-    return this.connectionsOf(world, user, this.#replica.process).some(
-      ({ connection }) => this.roomsOf(connection).includes(room),
-    );
-  }
-
-  /** Sends a connection of this process to the other processes with the same user. */
-  #share(world: string, connection: string, delay = REPORT_DELAY): void {
-    for (const process of this.#replica.othersIn(world)) {
-      this.#tell(process, world, connection, delay);
-    }
-  }
-
-  #tell(process: string, world: string, connection: string, delay: number) {
-    const key = `${connection} ${world}`;
-    const stay = this.stayOf(connection);
-    const isThere =
-      stay && this.#counts.elsewhere(world, stay.user).includes(process);
-    if (isThere) this.#stays.put(process, key, stay, delay);
-    else this.#stays.delete(process, key);
-  }
-
-  #shareAbsence(
-    world: string,
-    user: string,
-    { connection: by, channel, silent }: Step & { do: "absent" },
-  ): void {
-    const key = `${user} ${channel} ${world}`;
-    for (const process of this.#counts.elsewhere(world, user)) {
-      this.#absent.put(process, key, { by, silent });
-      this.#clock.after(ABSENT_TIME, () => this.#absent.delete(process, key));
-    }
-  }
-
-  /**
-   * While a user is a member of a channel by any connection, each connection that
-   * listens makes them one: the membership ends with the last of them. Each process decides
-   * for its own connections, so that all agree in the end, in any order of the messages.
-   */
-  #attendToo(world: string, user: string, channel: string): void {
-    if (!this.attends(world, channel, user)) return;
-    const { process } = this.#replica;
-    const who = { world, user, channel };
-    for (const connection of this.listening(process, who, false)) {
-      this.apply(process, world, { do: "attend", connection, channel });
-      // The user may next end their other subscriptions, in another process.
-      this.#share(world, connection, 0);
-    }
-  }
-
-  /** Takes another process's message about one of its connections. */
-  #take({ process, key }: ForeignItem, stay: Stay): void {
-    const [connection = "", world = ""] = key.split(" ");
-    const owner = this.ownerOf(connection);
-    if (owner && owner.process !== process) return;
-    const before = this.stayOf(connection);
-    for (const step of stepsBetween(connection, before, stay)) {
-      this.apply(process, world, step);
-      if (step.do === "attend") {
-        this.#attendToo(world, stay.user, step.channel);
-      }
-    }
-  }
-
-  /** A user has left a channel in another process. */
-  #quit({ key }: ForeignItem, { by, silent }: Absent): void {
-    const { process } = this.#replica;
-    const [user = "", channel = "", world = ""] = key.split(" ");
-    const who = { world, user, channel };
-    for (const id of this.listening(process, who, true)) {
-      this.quit(id, by, { channel, silent });
-      this.#share(world, id);
-    }
+    return this.people
+      .connectionsOf(world, user, this.#replica.process)
+      .some(({ connection }) => this.people.roomsOf(connection).includes(room));
   }
 }
 
@@ -315,5 +216,5 @@ const COUNTED: Kinds = new Set(["open", "close", "enter", "leave"]);
 /** The steps by which a connection leaves rooms. */
 const LEAVING: Kinds = new Set(["close", "leave"]);
 
-/** The steps that change the {@link Stay} of their connection. */
+/** The steps that change the `Stay` of their connection. */
 const SHARED: Kinds = new Set(["open", "close", "attend", "unsubscribe"]);

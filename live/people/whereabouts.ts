@@ -1,5 +1,5 @@
 import { Places } from "./hub.js";
-import type { Absence, Stay, Step } from "./stays.js";
+import type { Stay, Step } from "./stays.js";
 
 interface Entry {
   readonly process: string;
@@ -128,7 +128,7 @@ export class Whereabouts {
   }
 
   /** Whether a connection of this process is in a room. */
-  protected isInRoom(connection: string, room: string): boolean {
+  isInRoom(connection: string, room: string): boolean {
     return this.#entries.get(connection)?.rooms.has(room) ?? false;
   }
 
@@ -173,12 +173,12 @@ export class Whereabouts {
         return void entry.channels.add(step.channel);
       case "unsubscribe":
         entry.channels.delete(step.channel);
-        return this.#quit(connection, connection, step.channel, false);
+        return this.quit(connection, connection, step.channel, false);
       case "attend":
         return this.#attend(connection, entry, step.channel);
       case "absent":
         for (const id of this.#worldOf(worldId).users.get(entry.user) ?? []) {
-          this.#quit(id, connection, step.channel, step.silent);
+          this.quit(id, connection, step.channel, step.silent);
         }
         return;
       case "close":
@@ -187,29 +187,16 @@ export class Whereabouts {
   }
 
   /** A user of another process entered a room. Nothing else is known of them. */
-  protected enterByName(
-    world: string,
-    room: string,
-    user: string,
-    again: boolean,
-  ): void {
+  enterByName(world: string, room: string, user: string, again: boolean): void {
     if (!again) this.#worldOf(world).rooms.enter(room, user);
     this.#listener.entered(world, room, user, undefined, again);
   }
 
-  protected leaveByName(world: string, room: string, user: string): void {
+  /** The user has left it. */
+  leaveByName(world: string, room: string, user: string): void {
     const { users, rooms } = this.#worldOf(world);
-    if (rooms.leave(room, user)) this.noteLeft(world, room, user);
+    if (rooms.leave(room, user)) this.#listener.left(world, room, user);
     if (users.size === 0 && rooms.isEmpty) this.#worlds.delete(world);
-  }
-
-  /** A connection makes its user a member of a channel no longer, because of another connection. */
-  protected quit(
-    connection: string,
-    by: string,
-    { channel, silent }: Absence,
-  ): void {
-    this.#quit(connection, by, channel, silent);
   }
 
   #enter(connection: string, entry: Entry, room: string): void {
@@ -225,13 +212,8 @@ export class Whereabouts {
   #leave({ world, user, rooms }: Entry, room: string): void {
     if (!rooms.delete(room)) return;
     if (this.#worldOf(world).rooms.leave(room, user)) {
-      this.noteLeft(world, room, user);
+      this.#listener.left(world, room, user);
     }
-  }
-
-  /** The last connection of a user left a room. */
-  protected noteLeft(world: string, room: string, user: string): void {
-    this.#listener.left(world, room, user);
   }
 
   #attend(connection: string, entry: Entry, channel: string): void {
@@ -243,8 +225,11 @@ export class Whereabouts {
     }
   }
 
-  /** @param by the id of the connection that caused it. */
-  #quit(connection: string, by: string, channel: string, silent: boolean) {
+  /**
+   * A connection makes its user a member of a channel no longer.
+   * @param by the id of the connection that caused it.
+   */
+  quit(connection: string, by: string, channel: string, silent: boolean) {
     const { world, user, attending } = this.#entries.get(connection)!;
     if (!attending?.delete(channel)) return;
     const isLast = this.#worldOf(world).attending.leave(channel, user);
@@ -254,7 +239,7 @@ export class Whereabouts {
   #close(connection: string, entry: Entry): void {
     for (const room of [...entry.rooms]) this.#leave(entry, room);
     for (const channel of [...(entry.attending ?? [])]) {
-      this.#quit(connection, connection, channel, false);
+      this.quit(connection, connection, channel, false);
     }
     this.#entries.delete(connection);
     const world = this.#worldOf(entry.world);

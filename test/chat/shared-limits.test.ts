@@ -40,7 +40,9 @@ void t.test("who is connected twice may not do twice as much", async (t) => {
   const other = await two.person(named("bob"));
   for (const client of [here, other]) await client.do("chat.join", { channel });
   const presence = one.app.live.presence;
-  await until(() => presence.connectionsOf("demo", here.id).length === 2);
+  await until(
+    () => presence.people.connectionsOf("demo", here.id).length === 2,
+  );
   const say = (client: Client) =>
     client.code("chat.send", {
       channel,

@@ -40,7 +40,7 @@ function start(wire: Wire, name: string) {
       presence.note(world, { do: "open", connection, user, at: 1 });
       presence.note(world, { do: "enter", connection, room });
     },
-    names: () => presence.usersIn(world, room).sort().join(" "),
+    names: () => presence.people.usersIn(world, room).sort().join(" "),
   };
 }
 
@@ -100,8 +100,8 @@ void t.test("a process has no say about connections of others", async (t) => {
   }
   for (const { presence, names } of [one, two]) {
     t.equal(names(), "ada");
-    t.match(presence.ownerOf("a"), { user: "ada", process: "one" });
-    t.match(presence.ownerOf("c"), { user: "eve", process: "bad" });
+    t.match(presence.people.ownerOf("a"), { user: "ada", process: "one" });
+    t.match(presence.people.ownerOf("c"), { user: "eve", process: "bad" });
     t.match(presence.in(world), { connections: 3, users: 2 });
   }
 });
@@ -110,8 +110,10 @@ void t.test("a process knows names only for its own people", async (t) => {
   const { wire, one, two } = await startTwo();
   /** The connections and the users that a process knows. */
   const known = ({ presence }: typeof one) => [
-    ...["a", "b", "c"].filter((id) => presence.ownerOf(id)),
-    ...new Set([room, "attic"].flatMap((id) => presence.usersIn(world, id))),
+    ...["a", "b", "c"].filter((id) => presence.people.ownerOf(id)),
+    ...new Set(
+      [room, "attic"].flatMap((id) => presence.people.usersIn(world, id)),
+    ),
   ];
   two.open("a", "ada");
   two.open("b", "bob");
@@ -130,7 +132,7 @@ void t.test("a process knows names only for its own people", async (t) => {
 
   await Promise.all([one.watch("attic"), wire.wait(20)]);
   t.strictSame(known(one), ["bob"], "only those in the room");
-  t.strictSame(one.presence.usersIn(world, "attic"), ["bob"]);
+  t.strictSame(one.presence.people.usersIn(world, "attic"), ["bob"]);
   t.strictSame(one.names(), "", "not where else they are");
   two.note({ do: "enter", connection: "a", room: "attic" });
   await wire.wait(50);
@@ -149,7 +151,9 @@ void t.test("a process knows names only for its own people", async (t) => {
   t.strictSame(known(two), ["a", "b", "c", "ada", "bob"]);
   t.match(one.presence.in(world), { connections: 3, users: 2 });
   t.strictSame(
-    one.presence.connectionsOf(world, "ada").map(({ process }) => process),
+    one.presence.people
+      .connectionsOf(world, "ada")
+      .map(({ process }) => process),
     ["one", "two"],
   );
   one.note({ do: "close", connection: "c" });

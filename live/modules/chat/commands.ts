@@ -121,7 +121,7 @@ function endVisit(
   silent: boolean,
 ): void {
   const { world, id } = connection;
-  if (!ports.presence.attends(world, channel, me.id)) return;
+  if (!ports.presence.people.attends(world, channel, me.id)) return;
   const step = { do: "absent", connection: id, channel, silent } as const;
   ports.presence.note(world, step);
 }

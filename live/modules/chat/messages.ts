@@ -65,7 +65,7 @@ async function requireMember(
     if (me.moderation_state !== "") throw chatDenied();
     return false;
   }
-  const isVolatile = ports.presence.attends(world, channel, me.id);
+  const isVolatile = ports.presence.people.attends(world, channel, me.id);
   if (isVolatile || (await ports.store.chat.isMember(world, channel, me.id))) {
     return isVolatile;
   }

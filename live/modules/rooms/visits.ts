@@ -69,7 +69,7 @@ async function viewersIn(
   self: string,
 ): Promise<UserRecord[]> {
   await presence.watch(world, room);
-  const present = presence.usersIn(world, room);
+  const present = presence.people.usersIn(world, room);
   const ids = [...new Set([self, ...present])].slice(0, MAX_VIEWERS);
   const viewers = new Map<string, UserRecord>();
   const inOrder = () => present.flatMap((id) => viewers.get(id) ?? []);
