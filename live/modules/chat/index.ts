@@ -34,7 +34,7 @@ export function chatModule(ports: ChatModulePorts): ChatModule {
     lastDelivered: (world, channel) => channels.feed.cursorOf(world, channel),
     lastNoticed: (world, channel) => channels.feed.noticedOf(world, channel),
   });
-  const channels = new Channels(ports, readStates);
+  const channels = new Channels(ports, readStates.notices);
   const pages = new PageCache(ports.isCurrent);
   return {
     ...{ channels, readStates, pages },

@@ -14,13 +14,13 @@
  *
  * The parts, from pushes to storage:
  *
- * - `notices.ts` has, by channel, the connected users who are on its unread list, and sends the
- *   pushes about one new message: to that list, to members of a direct channel, and to users
- *   that it mentions.
+ * - `notices.ts` gets each event after its subscribers. It has, by channel, the connected users
+ *   who are on its unread list, and sends the pushes about one new message: to that list, to
+ *   members of a direct channel, and to users that it mentions.
  * - `own-channels.ts` sends users the list of their channels when it changes, and
  *   `channel-list.ts` makes it. A notice about a direct channel waits until the user has
  *   a list with that channel.
- * - `read-states.ts` has all of them: it handles deliveries, marks and joins.
+ * - `read-states.ts` has all of them: it handles logins, marks and changes of memberships.
  *   `read-state.ts` is one user: how far each channel is read, and the unread notifications.
  *   All connections of a user in this process share it. While it is being loaded, changes
  *   are queued, and applied afterwards.

@@ -7,11 +7,14 @@ import type { UserStore } from "../../../../db/contract/store.js";
 import type { Clock } from "../../../../db/log/clock.js";
 import { inSlices } from "../../../delivery/passes.js";
 import type { Hub } from "../../../people/hub.js";
+import { isVolatile } from "../../../rules/rights.js";
 import type { WorldState } from "../../../rules/world-state.js";
+import type { WorldStates } from "../../../rules/world-states.js";
 import type { Connection } from "../../../socket/connection.js";
 import { pushFrame } from "../../../socket/frame.js";
 import { sentEvent } from "../batch.js";
 import { absentUser, sharedUser } from "../users.js";
+import type { Marks } from "./marks.js";
 import type { ReadState } from "./read-state.js";
 
 /**
@@ -20,14 +23,23 @@ import type { ReadState } from "./read-state.js";
  */
 export class UnreadLists {
   readonly #byChannel = new Map<string, Set<ReadState>>();
+  /** The users whose marks are being read: they may be on any list. */
+  readonly #loading = new Set<ReadState>();
+
+  /** The marks of a user are being read. Ends with {@link open} or {@link close}. */
+  load(reader: ReadState): void {
+    this.#loading.add(reader);
+  }
 
   /** Adds a user to the lists of the channels that {@link ReadState.listed} has. */
   open(reader: ReadState): void {
+    this.#loading.delete(reader);
     for (const channel of reader.listed.keys()) this.#add(reader, channel);
   }
 
   /** Removes a user from all lists. */
   close(reader: ReadState): void {
+    this.#loading.delete(reader);
     for (const channel of reader.listed.keys()) this.#remove(reader, channel);
   }
 
@@ -45,13 +57,17 @@ export class UnreadLists {
     this.#remove(reader, channel);
   }
 
-  of(channel: string): Iterable<ReadState> {
-    return this.#byChannel.get(channel) ?? [];
+  /** The users who are on a list, or may be. The list may change meanwhile. */
+  *of(channel: string): Iterable<ReadState> {
+    yield* this.#loading;
+    yield* this.#byChannel.get(channel) ?? [];
   }
 
   /** A channel is gone. */
   forget(channel: string): void {
-    for (const reader of this.of(channel)) reader.unlist(channel);
+    for (const reader of this.of(channel)) {
+      reader.do(() => reader.unlist(channel));
+    }
     this.#byChannel.delete(channel);
   }
 
@@ -74,11 +90,13 @@ export interface NoticeParts {
   readonly clock: Clock;
   readonly store: { readonly chat: ChatStore; readonly users: UserStore };
   readonly hub: Hub;
+  readonly states: WorldStates;
   readonly lists: UnreadLists;
+  readonly marks: Pick<Marks, "relist">;
   /** The read states of the users connected to this process, by user. */
   readonly readStates: ReadonlyMap<string, ReadState>;
-  /** The ones whose marks are being read. */
-  readonly loading: ReadonlySet<ReadState>;
+  /** The id of an event up to which this process has delivered all events of a channel. */
+  readonly lastDelivered: (world: string, channel: string) => number;
   /** Whether the login of a connection has counted its notifications. */
   readonly hasCounts: (connection: Connection) => boolean;
   /** Sends a user their channels. */
@@ -95,9 +113,49 @@ export class Notices {
     this.#parts = parts;
   }
 
+  /**
+   * A new event of a channel. It is called once for each event in the order of the
+   * channel, after the subscribers got it, also for channels without any. It
+   * pushes to users on the unread list and to users with a notification.
+   * @param state of the world.
+   */
+  async delivered(state: WorldState, delivery: Delivery): Promise<void> {
+    const { event } = delivery;
+    const isRoom = state.room(event.channel) !== undefined;
+    if (event.type === "channel.member") {
+      if (isRoom) this.#joinedOrLeft(event);
+    } else if (isRoom) await this.#inRoom(state, delivery);
+    else await this.#inDirect(state, delivery);
+  }
+
+  #joinedOrLeft({ sender, channel, id, content }: ChatEvent): void {
+    const user = sender!;
+    const { membership } = JSON.parse(content) as { membership?: unknown };
+    const isIn = membership === "join";
+    this.#parts.marks.relist(user, channel, id, isIn ? id : null);
+    const reader = this.#parts.readStates.get(user);
+    reader?.do(() => {
+      if (isIn) this.#parts.lists.add(reader, channel, id);
+      else this.#parts.lists.remove(reader, channel, id);
+    });
+  }
+
+  /** Takes a user off the unread list of a room that they left without a push. */
+  async left({ world, user }: ReadState, channel: string): Promise<void> {
+    const { states, store, lastDelivered } = this.#parts;
+    const state = await states.get(world);
+    const room = state?.room(channel);
+    if (!room || !isVolatile(room)) return;
+    const last = lastDelivered(world, channel);
+    if (await store.chat.isMember(world, channel, user)) return;
+    this.#parts.marks.relist(user, channel, last + 1, null);
+    const reader = this.#parts.readStates.get(user);
+    if (reader) this.#parts.lists.remove(reader, channel, last + 1);
+  }
+
   /** A new message in a room: notifies mentioned users, and users on the unread list. */
-  async inRoom(state: WorldState, delivery: Delivery): Promise<void> {
-    const { clock, hub, lists, loading } = this.#parts;
+  async #inRoom(state: WorldState, delivery: Delivery): Promise<void> {
+    const { clock, hub, lists } = this.#parts;
     const { event, previousMessage } = delivery;
     const { channel, id, sender } = event;
     const reads: Reads = (connection) =>
@@ -114,16 +172,17 @@ export class Notices {
         if (reads(connection)) connection.push(frame);
       }
     };
-    for (const reader of loading) reader.do(() => tell(reader));
     // A user who marks the channel meanwhile comes again, and is skipped.
-    await inSlices(clock, lists.of(channel), tell);
+    await inSlices(clock, lists.of(channel), (reader) =>
+      reader.do(() => tell(reader)),
+    );
   }
 
   /**
    * A new message in a direct channel: notifies everybody but the sender. It does not
    * wait for users who get the list of their channels first, as that may take seconds.
    */
-  async inDirect(state: WorldState, delivery: Delivery): Promise<void> {
+  async #inDirect(state: WorldState, delivery: Delivery): Promise<void> {
     const { hub, store, readStates } = this.#parts;
     const { event, notified, appeared } = delivery;
     const world = state.world.value.id;

@@ -70,7 +70,7 @@ export class OwnChannels {
     if (reader.telling) return true;
     const held = this.#held.get(connection);
     if (!held) return false;
-    return held.message >= connection.begun - 1 && held.seq < seq;
+    return held.message >= connection.loop.begun - 1 && held.seq < seq;
   }
 
   /**
@@ -149,7 +149,7 @@ export class OwnChannels {
     }
     // No notice of a message leaves before all have the list.
     for (const [connection, frame] of due) {
-      const { message } = connection;
+      const message = connection.loop.present;
       if (message === undefined) this.#held.delete(connection);
       else this.#held.set(connection, { message, seq });
       connection.push(frame);

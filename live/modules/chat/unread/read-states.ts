@@ -1,10 +1,6 @@
 import type { Hub } from "../../../people/hub.js";
 import type { EntryHandlers, EventOf } from "../../../module.js";
-import type {
-  ChatEvent,
-  Delivery,
-  Membership,
-} from "../../../../db/contract/chat.js";
+import type { Membership } from "../../../../db/contract/chat.js";
 import { detach } from "../../../../db/detach.js";
 import { nextTurn } from "../../../../db/log/clock.js";
 import type { UserRecord } from "../../../../db/contract/store.js";
@@ -13,7 +9,6 @@ import type { ChannelContext } from "../../../context.js";
 import type { Connection } from "../../../socket/connection.js";
 import { pushFrame } from "../../../socket/frame.js";
 import { unknownWorld } from "../../../rules/problems.js";
-import { isVolatile } from "../../../rules/rights.js";
 import type { View, WorldState } from "../../../rules/world-state.js";
 import type { ListedChannel } from "./channel-list.js";
 import type { Made } from "./mark.js";
@@ -53,12 +48,12 @@ export class ReadStates {
   readonly #marks: Marks;
   /** By user. */
   readonly #states = new Map<string, ReadState>();
-  readonly #loading = new Set<ReadState>();
   readonly #lists = new UnreadLists();
   readonly #own: OwnChannels;
   /** The connections whose login has the unread counts. */
   readonly #entered = new WeakSet<Connection>();
-  readonly #notices: Notices;
+  /** Gets each event of a channel once, in order, after its subscribers. */
+  readonly notices: Notices;
   /** The handlers of entries. */
   readonly handlers: EntryHandlers = {
     "room.deleted": ({ room }) => this.#lists.forget(room),
@@ -71,11 +66,11 @@ export class ReadStates {
     this.#own = new OwnChannels(ports, (error) => this.#failed(error));
     this.#marks = new Marks(ports, (mark) => this.#markedElsewhere(mark));
     const { clock, store, hub } = ports;
-    this.#notices = new Notices({
-      ...{ clock, store, hub },
-      lists: this.#lists,
+    this.notices = new Notices({
+      ...{ clock, store, hub, states: ports.states },
+      ...{ lists: this.#lists, marks: this.#marks },
       readStates: this.#states,
-      loading: this.#loading,
+      lastDelivered: ports.lastDelivered,
       hasCounts: (connection) => this.#entered.has(connection),
       tell: (world, user) => this.tell(world, user),
     });
@@ -84,33 +79,6 @@ export class ReadStates {
   /** How many marks are not written yet. */
   get pending(): number {
     return this.#marks.pending;
-  }
-
-  /**
-   * A new event of a channel. It is called once for each event in the order of the
-   * channel, after the subscribers got it, also for channels without any. It
-   * pushes to users on the unread list and to users with a notification.
-   * @param state of the world.
-   */
-  async delivered(state: WorldState, delivery: Delivery): Promise<void> {
-    const { event } = delivery;
-    const isRoom = state.room(event.channel) !== undefined;
-    if (event.type === "channel.member") {
-      if (isRoom) this.#joinedOrLeft(event);
-    } else if (isRoom) await this.#notices.inRoom(state, delivery);
-    else await this.#notices.inDirect(state, delivery);
-  }
-
-  #joinedOrLeft({ sender, channel, id, content }: ChatEvent): void {
-    const user = sender!;
-    const { membership } = JSON.parse(content) as { membership?: unknown };
-    const isIn = membership === "join";
-    this.#marks.relist(user, channel, id, isIn ? id : null);
-    const reader = this.#states.get(user);
-    reader?.do(() => {
-      if (isIn) this.#lists.add(reader, channel, id);
-      else this.#lists.remove(reader, channel, id);
-    });
   }
 
   /**
@@ -149,7 +117,7 @@ export class ReadStates {
     reading: Promise<Membership[]>,
   ): Promise<void> {
     const { world, user } = reader;
-    this.#loading.add(reader);
+    this.#lists.load(reader);
     try {
       // Writes during the read of the store must not be missed.
       const unwritten = this.#marks.of(user);
@@ -165,9 +133,8 @@ export class ReadStates {
       reader.start();
     } catch (error) {
       if (this.#states.get(user) === reader) this.#states.delete(user);
+      this.#lists.close(reader);
       throw error;
-    } finally {
-      this.#loading.delete(reader);
     }
   }
 
@@ -276,23 +243,10 @@ export class ReadStates {
           this.#own.mayLag(reader, connection, seq),
       );
       this.#try(() => this.#own.tell(reader, told));
-      const check = () => this.#checkList(reader, channel);
+      const check = () => this.notices.left(reader, channel);
       const isOver = () => this.#states.get(user) !== reader;
       this.#try(() => this.#ports.lines.persist(check, { isOver }));
     }
-  }
-
-  /** Takes a user off the unread list of a room that they left without a push. */
-  async #checkList({ world, user }: ReadState, channel: string): Promise<void> {
-    const { states, store, lastDelivered } = this.#ports;
-    const state = await states.get(world);
-    const room = state?.room(channel);
-    if (!room || !isVolatile(room)) return;
-    const last = lastDelivered(world, channel);
-    if (await store.chat.isMember(world, channel, user)) return;
-    this.#marks.relist(user, channel, last + 1, null);
-    const reader = this.#states.get(user);
-    if (reader) this.#lists.remove(reader, channel, last + 1);
   }
 
   /** A user has a direct channel without a push. */
