@@ -2,6 +2,7 @@ import type { LiveMessage } from "../../../db/bus/bus.js";
 import type { Events } from "../../../db/contract/events.js";
 import type { Clock } from "../../../db/log/clock.js";
 import { Copies, type Gone, TIME_TO_LIVE } from "./copies.js";
+import { Followed } from "./followed.js";
 import { isReport, type Report } from "./messages.js";
 import { Part, Teller, type Told } from "./part.js";
 import {
@@ -22,9 +23,6 @@ const BEAT = 750;
 /** How much time one tick counts for at most, in milliseconds: a process may have slept. */
 const LONGEST_TICK = 1000;
 
-/** How long others may take to send their items of a scope, in milliseconds. */
-const PATIENCE = 250;
-
 /** For how long a scope is still followed that was left, in milliseconds. */
 const LINGER = 10_000;
 
@@ -43,19 +41,6 @@ export type ReplicaBus = Pick<
   Events,
   "process" | "isAlone" | "publish" | "subscribe" | "join" | "leave"
 >;
-
-/** A scope that this process follows. */
-interface Followed {
-  holders: number;
-  /** When it was first followed, or last left. */
-  since: number;
-  readonly copies: Copies;
-  /** The processes that have not sent their items yet. */
-  readonly awaited: Set<string>;
-  /** Resolves when all have, or after a moment. */
-  readonly ready: Promise<void>;
-  readonly onReady: () => void;
-}
 
 /** A scope in which this process owns items. */
 interface Own {
@@ -191,15 +176,8 @@ export class Replica {
       gone: (process, key, why) => this.#gone({ process, scope, key }, why),
       ask: (of, since) => this.#say(scope, { kind: "want", of, since }, of),
     });
-    const awaited = new Set(
-      scope === this.process ? [] : this.othersIn(EVERYWHERE),
-    );
-    let onReady = () => {};
-    const ready = new Promise<void>((resolve) => (onReady = resolve));
-    if (awaited.size === 0) onReady();
-    else this.#clock.after(PATIENCE, onReady);
-    const since = this.#time;
-    return { holders: 1, since, copies, awaited, ready, onReady };
+    const others = scope === this.process ? [] : this.othersIn(EVERYWHERE);
+    return new Followed(this.#clock, copies, this.#time, others);
   }
 
   #ownIn(scope: string): Own {
@@ -252,7 +230,7 @@ export class Replica {
     const followed = this.#followed.get(scope);
     followed?.copies.hear(data, this.#time);
     if (data.kind !== "want") {
-      if (followed?.copies.isWhole(process)) this.#told(followed, process);
+      if (followed?.copies.isWhole(process)) followed.told(process);
       return;
     }
     const { of = this.process, since } = data;
@@ -260,11 +238,6 @@ export class Replica {
     const own = this.#own.get(scope);
     if (own) own.teller.answer(process, since);
     else this.#say(scope, { kind: "bye" }, process);
-  }
-
-  /** A process has sent all its items, or has ended. */
-  #told({ awaited, onReady }: Followed, process: string): void {
-    if (awaited.delete(process) && awaited.size === 0) onReady();
   }
 
   #put({ process, scope, key }: ForeignItem, value: unknown): void {
@@ -316,7 +289,7 @@ export class Replica {
   #end(process: string): void {
     for (const followed of this.#followed.values()) {
       followed.copies.end(process, "ended");
-      this.#told(followed, process);
+      followed.told(process);
     }
   }
 
