@@ -247,7 +247,7 @@ const listed = (connection: Connection): ListedConnection => ({
   since: new Date(connection.openedAt).toISOString(),
   pid: process.pid,
   rooms: [...connection.rooms],
-  queued: connection.queued,
+  queued: connection.incoming.count,
   unsent: connection.unsent,
   closing: connection.ended,
 });

@@ -21,7 +21,10 @@ export interface LiveMetrics {
 /** The gauges, measured when they are read. */
 export interface LiveGauges {
   /** Every open socket, by the id of its connection. */
-  readonly sockets: ReadonlyMap<string, { readonly queued: number }>;
+  readonly sockets: ReadonlyMap<
+    string,
+    { readonly incoming: { readonly count: number } }
+  >;
   /** How many connections wait to be written to. */
   readonly due: number;
   /** How many bytes wait until clients read. */
@@ -101,7 +104,8 @@ export function liveMetrics(
     "Commands that wait for an earlier one of their websocket.",
     ({ sockets }) => {
       let queued = 0;
-      for (const connection of sockets.values()) queued += connection.queued;
+      for (const connection of sockets.values())
+        queued += connection.incoming.count;
       return queued;
     },
   );

@@ -179,7 +179,7 @@ export function ownPushes(ports: OwnPorts): (event: AnyEvent) => void {
 
   return (event) => {
     for (const id of authorsOf(event)) {
-      sockets.get(id)?.follow(pushesOf(event as Entry));
+      sockets.get(id)?.loop.follow(pushesOf(event as Entry));
     }
   };
 }

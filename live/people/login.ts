@@ -143,7 +143,7 @@ export async function logIn(
       login.state = user.moderation_state;
     }
     const answer = await answerOf(ports, connection, login, user);
-    connection.afterAnswer(async () => {
+    connection.loop.afterAnswer(async () => {
       ports.doors.opened(connection);
       await ports.forceJoins(connection);
     });

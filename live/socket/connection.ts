@@ -70,7 +70,7 @@ export class Connection {
   readonly incoming: Incoming;
   readonly outgoing: Outgoing;
   readonly writer: SocketWriter;
-  readonly #loop: MessageLoop;
+  readonly loop: MessageLoop;
   readonly #held: HeldPieces;
   readonly #ws: WebSocket;
   readonly #inflation: Inflation | undefined;
@@ -105,7 +105,7 @@ export class Connection {
     const deflates = inflation !== undefined;
     this.outgoing = new Outgoing(clock, this.writer, this, held, deflates);
     this.incoming = new Incoming(ws, socket, around, this, inflation);
-    this.#loop = new MessageLoop(around, this);
+    this.loop = new MessageLoop(around, this);
     ws.on("close", this.#onClose);
     // A fault of the protocol; ws closes the connection itself.
     ws.on("error", () => {});
@@ -150,11 +150,6 @@ export class Connection {
     return this.#ended;
   }
 
-  /** How many messages wait. */
-  get queued(): number {
-    return this.incoming.count;
-  }
-
   /** How many bytes wait until the client reads. */
   get unsent(): number {
     return this.writer.unsent;
@@ -162,7 +157,7 @@ export class Connection {
 
   /** Carries out the messages that wait. */
   carryOut(): void {
-    this.#loop.run().catch((error) => this.onFault(error));
+    this.loop.run().catch((error) => this.onFault(error));
   }
 
   handle(message: Message): Promise<readonly Buffer[]> {
@@ -175,31 +170,6 @@ export class Connection {
 
   pong(content: Buffer): void {
     this.writer.pong(content);
-  }
-
-  /** The number of the message for whose answer pushes wait; undefined if they leave at once. */
-  get message(): number | undefined {
-    return this.outgoing.answering ? this.#loop.begun : undefined;
-  }
-
-  /** How many messages were begun, with the present one. */
-  get begun(): number {
-    return this.#loop.begun;
-  }
-
-  /** Runs something after the answer to the present message, and before the next message. */
-  afterAnswer(act: () => Promise<void>): void {
-    this.#loop.afterAnswer(act);
-  }
-
-  /** Whether the present message has changed something. */
-  get hasWritten(): boolean {
-    return this.#loop.hasWritten;
-  }
-
-  /** The next message waits for these pushes, which the present one has caused. */
-  follow(pushes: readonly Promise<void>[]): void {
-    this.#loop.follow(pushes);
   }
 
   /**
@@ -269,7 +239,7 @@ export class Connection {
 
   /** Closes when the command that is carried out now, if any, has its answer. */
   closeAfterAnswer(code: number): void {
-    if (this.outgoing.answering) this.#loop.closeAfterAnswer(code);
+    if (this.outgoing.answering) this.loop.closeAfterAnswer(code);
     else this.close(code);
   }
 
@@ -283,7 +253,7 @@ export class Connection {
     if (this.#ended) return;
     this.#ended = true;
     this.outgoing.forget();
-    this.#loop.end();
+    this.loop.end();
     this.incoming.end();
     this.#around.onEnd(this, code);
   }
@@ -310,7 +280,7 @@ export class Connection {
     const asked = this.#heartbeat.look(now, {
       login: this.login,
       lastFrame: this.incoming.lastFrame,
-      isAtWork: this.#loop.isAtWork,
+      isAtWork: this.loop.isAtWork,
     });
     if (asked === "silent") this.close(Close.goingAway);
     else if (asked === "ping") this.writer.send(pingFrame);

@@ -72,6 +72,11 @@ export class MessageLoop {
     return this.#begun;
   }
 
+  /** The number of the message for whose answer pushes wait; undefined if they leave at once. */
+  get present(): number | undefined {
+    return this.#owner.outgoing.answering ? this.#begun : undefined;
+  }
+
   /** Whether the present message, or the last one, has changed something. */
   get hasWritten(): boolean {
     return this.#hasWritten;

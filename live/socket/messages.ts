@@ -119,7 +119,7 @@ export function messageHandler({ logIn, dispatch, metrics }: MessagePorts) {
       if (!refusal) throw error;
       // A read after the write failed.
       const isDone =
-        refusal.code === "server.unavailable" && connection.hasWritten;
+        refusal.code === "server.unavailable" && connection.loop.hasWritten;
       const known = isDone ? doubtful() : refusal;
       // Clients come back when a connection ends. After an error they would wait.
       if (!connection.login && known.code === "server.unavailable") {

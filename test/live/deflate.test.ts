@@ -151,8 +151,8 @@ void t.test("many messages in one chunk wait their turn", async (t) => {
   let most = 0;
   await soon(
     until(() => {
-      for (const { queued } of live.app.live.sockets.values()) {
-        most = Math.max(most, queued);
+      for (const { incoming } of live.app.live.sockets.values()) {
+        most = Math.max(most, incoming.count);
       }
       return got().includes("pong");
     }),

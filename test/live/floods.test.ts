@@ -68,7 +68,7 @@ void t.test("messages that wait are few, and small in all", async (t) => {
     const end = performance.now() + 1000;
     while (performance.now() < end) {
       await delay(5);
-      queued = Math.max(queued, connection.queued);
+      queued = Math.max(queued, connection.incoming.count);
       unsent = Math.max(unsent, connection.unsent);
     }
     t.ok(queued <= most, `${name}: ${queued} messages wait`);
@@ -201,7 +201,8 @@ void t.test(
     clients.forEach(({ socket }, i) =>
       socket.write(frame(`["authenticate",{"client_id":"late-${i}"}]`)),
     );
-    const inLine = () => clients.filter(({ connection }) => connection.queued);
+    const inLine = () =>
+      clients.filter(({ connection }) => connection.incoming.count);
     const end = now() + 30_000;
     while (inLine().length === 0 && now() < end) await setImmediate();
     t.not(inLine().length, 0, "some wait");

@@ -60,7 +60,7 @@ async function update(
   };
   const { users } = ports.store;
   await users.update(connection.world, me.id, changes, connection.author);
-  connection.afterAnswer(() => ports.forceJoins(connection));
+  connection.loop.afterAnswer(() => ports.forceJoins(connection));
   return {};
 }
 
