@@ -59,8 +59,8 @@ const numbers = (from: number, to: number) =>
 void t.test("history comes by pages, and new events after it", async (t) => {
   const { store, chat } = await open(t, (chat) => say(chat, 120));
   t.same(bodies(get(store)), numbers(71, 120));
-  await store.loadOlder();
-  await store.loadOlder();
+  await store.window.loadOlder();
+  await store.window.loadOlder();
   t.same(bodies(get(store)), numbers(1, 120));
   t.equal(get(store).hasOlder, false);
   chat.push(chat.store(HALL, { type: "text", body: "121" }));
@@ -93,7 +93,7 @@ void t.test("edits and deletions change what they replace", async (t) => {
 
 void t.test("an own message shows at once, and once", async (t) => {
   const { store, shelf } = await open(t);
-  store.setDraft({ text: "Hel", mentions: [], files: [] });
+  store.writing.setDraft({ text: "Hel", mentions: [], files: [] });
   store.send({ type: "text", body: "Hello" });
   t.same(bodies(get(store)), ["Hello"]);
   t.equal(get(store).waiting.length, 1);
@@ -120,8 +120,8 @@ void t.test("a refused message stays until its author decides", async (t) => {
   t.same(bodies(get(store)), ["a", "b"]);
   isRefused = false;
   const [first, second] = get(store).waiting;
-  t.equal(store.remove(second!.localId)?.["body"], "b");
-  store.retry(first!.localId);
+  t.equal(store.writing.remove(second!.localId)?.["body"], "b");
+  store.writing.retry(first!.localId);
   await until(() => get(store).waiting.length === 0);
   t.same(bodies(get(store)), ["a"]);
 });
@@ -149,7 +149,7 @@ void t.test(
     t.match(get(next).waiting, [
       { state: "failed", error: { code: "client.unconfirmed" } },
     ]);
-    next.retry(get(next).waiting[0]!.localId);
+    next.writing.retry(get(next).waiting[0]!.localId);
     await until(() => get(next).waiting.length === 0);
     t.same(bodies(get(next)), ["arrives", "is lost"]);
   },
@@ -157,7 +157,7 @@ void t.test(
 
 void t.test("memory is bounded at both ends", async (t) => {
   const { store, chat } = await open(t, (chat) => say(chat, 2000));
-  for (let page = 0; page < 30; page++) await store.loadOlder();
+  for (let page = 0; page < 30; page++) await store.window.loadOlder();
   t.equal(bodies(get(store)).length, MAX_KEPT);
   t.equal(get(store).hasNewer, true);
   const first = bodies(get(store))[0];
@@ -165,9 +165,9 @@ void t.test("memory is bounded at both ends", async (t) => {
   chat.push(chat.store(HALL, { type: "text", body: "2001" }));
   await until(() => get(store).newCount === 1);
   t.equal(bodies(get(store))[0], first, "what is shown stays");
-  await store.loadNewer();
+  await store.window.loadNewer();
   t.equal(bodies(get(store)).length, MAX_KEPT);
-  await store.loadNewest();
+  await store.window.loadNewest();
   t.same(bodies(get(store)), numbers(1952, 2001));
   store.setPlace({ isAtEnd: true, isSeen: true });
   t.equal(get(store).newCount, 0);
@@ -222,15 +222,15 @@ void t.test("no content of anybody breaks a chat", async (t) => {
 
 void t.test("files are uploaded into the draft, or say why not", async (t) => {
   const { store } = await open(t);
-  store.uploads.add([
+  store.writing.uploads.add([
     new File(["small"], "a.png", { type: "image/png" }),
     new File(["x".repeat(11)], "b.png"),
   ]);
-  await until(() => get(store.draft).files.length === 1);
-  t.same(get(store.draft).files, [
+  await until(() => get(store.writing.draft).files.length === 1);
+  t.same(get(store.writing.draft).files, [
     { url: "https://files/a.png", name: "a.png", type: "image/png" },
   ]);
-  t.match(get(store.uploads), [{ name: "b.png", failure: "size" }]);
-  store.uploads.remove(get(store.uploads)[0]!.key);
-  t.same(get(store.uploads), []);
+  t.match(get(store.writing.uploads), [{ name: "b.png", failure: "size" }]);
+  store.writing.uploads.remove(get(store.writing.uploads)[0]!.key);
+  t.same(get(store.writing.uploads), []);
 });
