@@ -8,6 +8,7 @@ import type {
   WaitingMessage,
 } from "../../client/index.js";
 import { moduleOf } from "../lib/rights.js";
+import { Paced } from "../lib/paced.js";
 import type { Shelf } from "../lib/storage.js";
 import { reactionsIn, saidIn } from "./chat-content.js";
 import { rowsOf, type Row } from "./chat-rows.js";
@@ -78,8 +79,7 @@ export class ChatStore implements Readable<ChatView> {
   /** How many views show it. */
   #views = 0;
   #stop: () => void = () => {};
-  #timer: ReturnType<typeof setTimeout> | undefined;
-  #published = 0;
+  readonly #shown = new Paced(PACE, () => this.#show());
 
   constructor(parts: ChatParts, id: string) {
     const { live, people, shelf, world, upload, maxBytes } = parts;
@@ -237,8 +237,7 @@ export class ChatStore implements Readable<ChatView> {
 
   #close(): void {
     this.#stop();
-    clearTimeout(this.#timer);
-    this.#timer = undefined;
+    this.#shown.stop();
     this.window.close();
     this.#newCount = 0;
     this.#rows = [];
@@ -287,21 +286,15 @@ export class ChatStore implements Readable<ChatView> {
 
   /** Shows the user's own action. */
   #publishNow(): void {
-    clearTimeout(this.#timer);
-    if (this.#views > 0) this.#show();
+    if (this.#views > 0) this.#shown.now();
   }
 
   /** Shows changes: at once, or soon in a crowd. */
   #publish(): void {
-    if (this.#timer !== undefined || this.#views === 0) return;
-    const wait = this.#published + PACE - Date.now();
-    if (wait <= 0 || wait > PACE) return this.#show();
-    this.#timer = setTimeout(() => this.#show(), wait);
+    if (this.#views > 0) this.#shown.soon();
   }
 
   #show(): void {
-    this.#timer = undefined;
-    this.#published = Date.now();
     const { is, problem, isLoading, timeline } = this.window;
     const { events, hasOlder, hasNewer } = timeline;
     this.#rows = rowsOf(
