@@ -271,3 +271,27 @@ void t.test(
     t.strictSame(Object.keys(events[0].users as object), [ann.id]);
   },
 );
+
+void t.test("an answer repeats nothing that is pushed after it", async (t) => {
+  const talk = await startTalk(t);
+  const { chat } = talk.live.app.store;
+  const channel = await talk.room();
+  const ann = await talk.member("ann", channel);
+  const write = (body: string) =>
+    chat.send("demo", channel, { sender: ann.id, content: text(body) });
+  await write("missed");
+  const guest = await talk.live.guest();
+  const read = holdNext(chat, "events");
+  const subscribed = guest.do("chat.subscribe", { channel, after: 0 });
+  await read.held;
+  await write("meanwhile");
+  read.go();
+  const { events } = await subscribed;
+  await talk.settle(channel);
+  const pushed = named(await talk.came(guest), "chat.event");
+  const bodies = bodiesOf([...events, ...pushed]);
+  t.strictSame(
+    bodies.filter((body) => body !== undefined),
+    ["missed", "meanwhile"],
+  );
+});

@@ -204,42 +204,6 @@ void t.test("a value that cannot be printed is reported", async (t) => {
   }
 });
 
-void t.test("questions and polls move with their world", async (t) => {
-  const { dataDir, store, main } = await voted(t);
-  await store.chat.join(WORLD, main, await enter(store, "ada"));
-  const args = ["world", "export", WORLD, "--with-history"];
-  const exported = await foyer(dataDir, args);
-  t.match(exported, { code: 0, stderr: "" });
-  const next = join(t.testdirName, "next");
-  const other = await openStoreIn(t, next);
-  const importing = ["world", "import", "-"];
-  const contents = "2 rooms, 2 users, 3 questions, 3 polls, 1 chat event";
-  t.match(await foyer(next, [...importing, "--dry-run"], {}, exported.stdout), {
-    code: 0,
-    stdout: `with ${contents}. Nothing was written`,
-  });
-  t.strictSame(await other.worlds.list({ limit: 9 }), []);
-  const trial = await foyer(next, importing, {}, exported.stdout);
-  t.match(trial, { code: 0, stdout: `with ${contents}.\n` });
-  const again = await foyer(next, args);
-  t.equal(again.stdout, exported.stdout);
-  for (const kind of ["poll", "question"]) {
-    const [before, after] = [
-      await results(dataDir, kind),
-      await results(next, kind),
-    ];
-    t.equal(after.stdout, before.stdout);
-  }
-  t.match(await foyer(next, ["check"]), { code: 0 });
-
-  await other.worlds.delete(WORLD);
-  const unknown = exported.stdout.replace(
-    /(?<=question_votes.*\n\[1,"[\w-]+",1,)[^\]]+/,
-    '"00000000-0000-4000-8000-000000000000"',
-  );
-  t.match(await foyer(next, importing, {}, unknown), { code: 0 });
-});
-
 void t.test("a clone has no votes", async (t) => {
   const { dataDir, store } = await voted(t);
   const clone = ["world", "clone", WORLD, "twin", "--title", "T"];
@@ -272,26 +236,6 @@ void t.test("a clone has no votes", async (t) => {
   const option = to!.poll_options!.find(({ poll }) => poll === 3);
   t.equal(cloned!.results, JSON.stringify({ [option!.id!]: 0 }));
   t.match(await foyer(dataDir, ["check"]), { code: 0 });
-});
-
-void t.test("a backup holds questions and polls", async (t) => {
-  const { dataDir } = await voted(t);
-  const archive = join(t.testdirName, "all.tar");
-  const contents = "1 world, 2 rooms, 0 files, 3 questions, 3 polls";
-  const made = await foyer(dataDir, ["backup", archive]);
-  t.equal(made.stdout, `${archive} holds ${contents}.\n`);
-  const restored = join(t.testdirName, "restored");
-  t.match(await foyer(restored, ["restore", archive]), {
-    code: 0,
-    stdout: `Restored ${contents}`,
-  });
-  const checked = await foyer(restored, ["check"]);
-  t.equal(checked.stdout, `All is well: ${contents}.\n`);
-  const [before, after] = [
-    await results(dataDir, "poll"),
-    await results(restored, "poll"),
-  ];
-  t.equal(after.stdout, before.stdout);
 });
 
 void t.test("what an older database lacks is counted as none", (t) => {

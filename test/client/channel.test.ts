@@ -1,448 +1,384 @@
 import t from "tap";
-import { LiveError, type Live } from "../../client/index.js";
+import { LiveError, type SentEvent } from "../../client/index.js";
+import { Reader } from "../../client/live/reader.js";
 import { until } from "../helper.js";
-import { startChat, take, takeIds, type FakeChat } from "./fake-chat.js";
-import {
-  ATTIC,
-  HALL,
-  liveOf,
-  next,
-  rejection,
-  welcome,
-  type FakeServer,
-} from "./fake-server.js";
+import { bodiesOf, House, hurry, next, rejection, take } from "./house.js";
+import { type Fate, Wire } from "./wire.js";
 
 // Iterations over the events of a channel.
 
-const range = (first: number, last: number): number[] =>
-  Array.from({ length: last - first + 1 }, (_, i) => first + i);
+const range = (first: number, last: number): string[] =>
+  Array.from({ length: last - first + 1 }, (_, i) => String(first + i));
 
-/** Waits until a channel is subscribed. */
-const subscribed = (chat: FakeChat, channel = HALL) =>
-  until(() => chat.subscribers(channel) > 0);
+/** The texts of the next events of an iteration. */
+const takeTexts = async (
+  events: AsyncIterator<SentEvent, undefined>,
+  count: number,
+) => bodiesOf(await take(events, count));
 
-/** How often a command came in. */
-const count = (server: FakeServer, name: string): number =>
-  server.peers.flatMap(({ names }) => names).filter((it) => it === name).length;
-
-/** Breaks the connection, and waits until the client knows. */
-async function drop(live: Live, server: FakeServer): Promise<void> {
-  const gone = next(live, "client.disconnected");
-  server.peers.at(-1)!.drop();
-  await gone;
-}
+const SUBSCRIBE = "chat.subscribe";
 
 void t.test("it gives what comes after it begins, as it is", async (t) => {
-  const { server, chat } = await startChat(t);
-  const live = liveOf(t, server);
-  chat.store(HALL);
-  const events = live.channel(HALL)[Symbol.asyncIterator]();
-  await subscribed(chat);
-  chat.add(ATTIC);
-  chat.add(HALL, 2);
-  const [first, second] = await take(events, 2);
-  t.same(first, chat.events[2], "without what the push adds");
-  t.same(second, chat.events[3]);
-  t.equal(live.channel(HALL), live.channel(HALL));
+  const house = await House.open(t);
+  const { hall, attic } = house;
+  const { live, wire } = await house.visit();
+  await house.say(hall, "before");
+  const channel = live.channel(hall);
+  t.equal(live.channel(hall), channel);
+  const events = channel[Symbol.asyncIterator]();
+  await wire.answers(SUBSCRIBE);
+  await house.say(attic, "elsewhere");
+  await house.say(hall, "1", "2");
+  const history = await channel.history({ count: 2 });
+  t.same(await take(events, 2), history, "without what the push adds");
 });
 
 void t.test("it begins after an event", async (t) => {
-  const cases: [name: string, after: number, stored: number][] = [
-    ["all", 0, 3],
-    ["the rest", 2, 3],
-    ["more than the server returns with the subscription", 1, 1005],
-    ["more than two pages", 1, 1700],
+  const house = await House.open(t);
+  const { hall } = house;
+  const ids = await house.say(hall, ...range(1, 1700));
+  const cases: [name: string, given: number][] = [
+    ["the rest", 1698],
+    ["more than the server returns with the subscription", 698],
+    ["more than two pages, from the first event on", 0],
   ];
-  for (const [name, after, stored] of cases) {
-    const { server, chat } = await startChat(t);
-    const live = liveOf(t, server);
-    for (let i = 0; i < stored; i++) chat.store(HALL);
-    const events = live.channel(HALL).events({ after });
-    const ids = takeIds(events, stored - after + 1);
-    await subscribed(chat);
-    chat.add(HALL);
-    t.same(await ids, range(after + 1, stored + 1), name);
+  let said = 1700;
+  for (const [name, given] of cases) {
+    const { live, wire } = await house.visit();
+    const events = live.channel(hall).events({ after: ids[given - 1] ?? 0 });
+    const texts = takeTexts(events, ++said - given);
+    await wire.answers(SUBSCRIBE);
+    await house.say(hall, String(said));
+    t.same(await texts, range(given + 1, said), name);
     live.close();
   }
 });
 
 void t.test("it begins after an event of a channel that is read", async (t) => {
-  const { server, chat } = await startChat(t);
-  const live = liveOf(t, server);
-  const channel = live.channel(HALL);
-  chat.store(HALL);
+  const house = await House.open(t);
+  const { hall } = house;
+  const { live, wire } = await house.visit();
+  const channel = live.channel(hall);
+  await house.say(hall, "1");
   const now = channel.events();
-  await subscribed(chat);
-  chat.add(HALL);
-  t.same(await takeIds(now, 1), [2]);
+  await wire.answers(SUBSCRIBE);
+  await house.say(hall, "2");
+  t.same(await takeTexts(now, 1), ["2"]);
   const all = channel.events({ after: 0 });
   const later = channel.events();
-  chat.add(HALL);
-  t.same(await takeIds(all, 3), [1, 2, 3]);
-  t.same(await takeIds(later, 1), [3]);
-  t.same(await takeIds(now, 1), [3]);
-  t.equal(count(server, "chat.subscribe"), 1);
+  await house.say(hall, "3");
+  t.same(await takeTexts(all, 3), ["1", "2", "3"]);
+  t.same(await takeTexts(later, 1), ["3"]);
+  t.same(await takeTexts(now, 1), ["3"]);
+  t.equal(wire.count(SUBSCRIBE), 1);
 });
 
 void t.test("it catches up after a reconnection", async (t) => {
-  const { server, chat } = await startChat(t);
-  const live = liveOf(t, server);
-  const events = live.channel(HALL).events();
-  await subscribed(chat);
-  chat.add(HALL);
-  t.same(await takeIds(events, 1), [1]);
-  await drop(live, server);
-  chat.add(HALL, 3);
-  t.same(await takeIds(events, 3), [2, 3, 4]);
-  t.same(server.peers[1]!.frames[1], [
-    "chat.subscribe",
-    1,
-    { channel: HALL, after: 1 },
-  ]);
-  t.equal(count(server, "chat.fetch"), 0);
+  const house = await House.open(t);
+  const { hall } = house;
+  const { live, wire } = await house.visit();
+  const events = live.channel(hall).events();
+  await wire.answers(SUBSCRIBE);
+  const [after] = await house.say(hall, "1");
+  t.same(await takeTexts(events, 1), ["1"]);
+  wire.cut();
+  await until(() => !live.isConnected);
+  await house.say(hall, "2", "3", "4");
+  wire.restore();
+  t.same(await takeTexts(events, 3), ["2", "3", "4"]);
+  t.same(wire.sent.at(-1), [SUBSCRIBE, 1, { channel: hall, after }]);
+  t.equal(wire.count("chat.fetch"), 0);
 });
 
-void t.test("strange orders", async (t) => {
-  const { server, chat } = await startChat(t);
-  const live = liveOf(t, server);
-  const events = live.channel(HALL).events();
-  await subscribed(chat);
-  const push = (id: number) => {
-    const event = { ...chat.events[id - 1]!, users: {} };
-    return ["chat.event", event];
-  };
-  for (let i = 0; i < 9; i++) chat.store(HALL);
-  const [peer] = server.peers;
-  peer!.send(push(1), push(1), push(2), push(1), push(3));
-  t.same(await takeIds(events, 3), [1, 2, 3], "twice, or late");
+void t.test(
+  "pushes that come twice, late, or while it catches up",
+  async (t) => {
+    const house = await House.open(t);
+    const { hall } = house;
+    const { live, wire, reconnect } = await house.visit();
+    const events = live.channel(hall).events();
+    await wire.answers(SUBSCRIBE);
+    const pushes: unknown[][] = [];
+    wire.change = (frame) => {
+      if (frame[0] === "chat.event") pushes.push(frame);
+      return frame;
+    };
+    await house.say(hall, "1", "2", "3");
+    t.same(await takeTexts(events, 3), ["1", "2", "3"]);
+    await wire.deliver(...pushes, ...pushes.slice(1));
+    // A new connection gets old pushes before the answer, and behind it.
+    wire.fate = async (name): Promise<Fate> => {
+      if (name !== SUBSCRIBE) return "arrives";
+      await wire.deliver(...pushes);
+      await house.say(hall, "4", "5");
+      return "arrives";
+    };
+    await reconnect();
+    t.same(await takeTexts(events, 2), ["4", "5"]);
+    await wire.deliver(...pushes);
 
-  // A new connection gets a push before, and right behind, the answer.
-  chat.intercept = (peer, name, id, { after }) => {
-    if (name !== "chat.subscribe") return false;
-    t.equal(after, 3);
-    const results = chat.events.slice(3, 6);
-    peer.send(
-      push(7),
-      ["success", id, { ...chat.state(), events: results, users: {} }],
-      push(5),
-      push(6),
-      push(7),
-      push(8),
-    );
-    return true;
-  };
-  await drop(live, server);
-  t.same(await takeIds(events, 5), [4, 5, 6, 7, 8]);
-});
-
-void t.test("it holds pushes back while it catches up", async (t) => {
-  const { server, chat } = await startChat(t);
-  const live = liveOf(t, server);
-  const events = live.channel(HALL).events();
-  await subscribed(chat);
-  await drop(live, server);
-  for (let i = 0; i < 1100; i++) chat.store(HALL);
-  let fetches = 0;
-  chat.intercept = (peer, name, id, { after_id }) => {
-    if (name !== "chat.fetch" || ++fetches > 1) return false;
-    t.equal(after_id, 1000);
-    // Some of what is pushed before the answer is part of it, and some came too late.
-    chat.add(HALL, 3);
-    const results = chat.events.slice(1000);
-    chat.add(HALL, 3);
-    peer.send(["success", id, { results, users: {} }]);
-    chat.add(HALL, 3);
-    return true;
-  };
-  t.same(await takeIds(events, 1109), range(1, 1109));
-  t.equal(fetches, 1);
-});
+    // The rest is fetched by pages while others talk.
+    wire.cut();
+    await until(() => !live.isConnected);
+    await house.say(hall, ...range(6, 1105));
+    let said = 1105;
+    wire.fate = async (name): Promise<Fate> => {
+      if (name !== "chat.fetch") return "arrives";
+      await house.say(hall, ...range(said + 1, (said += 3)));
+      return "arrives";
+    };
+    wire.restore();
+    t.same(await takeTexts(events, 1100), range(6, 1105));
+    await until(() => wire.count("chat.fetch") > 0);
+    await house.say(hall, "last");
+    t.same(await takeTexts(events, said - 1105 + 1), [
+      ...range(1106, said),
+      "last",
+    ]);
+  },
+);
 
 void t.test("a slow consumer loses nothing", async (t) => {
-  const { server, chat } = await startChat(t);
-  const live = liveOf(t, server);
-  const events = live.channel(HALL).events();
-  await subscribed(chat);
-  chat.add(HALL, 2600);
+  const house = await House.open(t);
+  const { hall } = house;
+  const { live, wire } = await house.visit();
+  const events = live.channel(hall).events();
+  await wire.answers(SUBSCRIBE);
   let seen = 0;
   live.on("chat.event", () => ++seen);
+  await house.say(hall, ...range(1, 2600));
   await until(() => seen === 2600);
-  t.equal(count(server, "chat.fetch"), 0);
-  t.same(await takeIds(events, 1000), range(1, 1000), "what is kept");
-  t.equal(count(server, "chat.fetch"), 0);
-  t.same(await takeIds(events, 1600), range(1001, 2600), "what is fetched");
-  chat.add(HALL, 2);
-  t.same(await takeIds(events, 2), [2601, 2602]);
+  t.same(await takeTexts(events, 1000), range(1, 1000), "what is kept");
+  t.equal(wire.count("chat.fetch"), 0);
+  t.same(await takeTexts(events, 1600), range(1001, 2600), "what is fetched");
+  await house.say(hall, "2601", "2602");
+  t.same(await takeTexts(events, 2), ["2601", "2602"]);
 });
 
 void t.test("answers that would be too large", async (t) => {
-  const { server, chat } = await startChat(t);
-  const live = liveOf(t, server);
-  for (let i = 0; i < 60; i++) chat.store(HALL);
-  chat.intercept = (peer, name, id, { after, count = 0 }) => {
-    const isLarge =
-      (name === "chat.subscribe" && after !== undefined) ||
-      (name === "chat.fetch" && count > 25);
-    if (isLarge) peer.send(["error", id, { code: "server.too_large" }]);
-    return isLarge;
-  };
-  const channel = live.channel(HALL);
-  const events = channel.events({ after: 0 });
-  t.same(await takeIds(events, 60), range(1, 60));
-  const page = await channel.history({ count: 70 });
-  t.same(
-    page.map(({ event_id }) => event_id),
-    range(1, 60),
-  );
+  const house = await House.open(t);
+  const { hall } = house;
+  const { live, wire } = await house.visit();
+  await house.say(hall, ...range(1, 60));
+  wire.fate = (name, { after, count }) =>
+    (name === SUBSCRIBE && after !== undefined) ||
+    (name === "chat.fetch" && count > 25)
+      ? { error: "server.too_large" }
+      : "arrives";
+  const channel = live.channel(hall);
+  t.same(await takeTexts(channel.events({ after: 0 }), 60), range(1, 60));
+  t.same(bodiesOf(await channel.history({ count: 70 })), range(1, 60));
 });
 
 void t.test("iterations share a subscription", async (t) => {
-  const { server, chat } = await startChat(t);
-  const live = liveOf(t, server);
-  const channel = live.channel(HALL);
+  const house = await House.open(t);
+  const { hall, attic } = house;
+  const { live, wire, reconnect } = await house.visit();
+  const channel = live.channel(hall);
   const one = channel.events();
   const two = channel.events();
-  const other = live.channel(ATTIC).events();
-  await subscribed(chat, ATTIC);
-  chat.add(HALL);
-  chat.add(ATTIC);
-  t.same(await takeIds(one, 1), [1]);
-  t.same(await takeIds(two, 1), [1]);
-  t.same(await takeIds(other, 1), [2]);
-  t.equal(count(server, "chat.subscribe"), 2);
+  const other = live.channel(attic).events();
+  await wire.answers(SUBSCRIBE, 2);
+  await house.say(hall, "1");
+  await house.say(attic, "2");
+  t.same(await takeTexts(one, 1), ["1"]);
+  t.same(await takeTexts(two, 1), ["1"]);
+  t.same(await takeTexts(other, 1), ["2"]);
+  t.equal(wire.count(SUBSCRIBE), 2);
 
   await one.return!();
   t.same(await one.next(), { done: true, value: undefined });
-  chat.add(HALL);
-  t.same(await takeIds(two, 1), [3]);
-  t.equal(chat.subscribers(HALL), 1);
+  await house.say(hall, "3");
+  t.same(await takeTexts(two, 1), ["3"]);
+  t.equal(wire.count("chat.unsubscribe"), 0);
 
   const waiting = two.next();
   await two.return!();
   t.same(await waiting, { done: true, value: undefined }, "it is woken up");
-  await until(() => chat.subscribers(HALL) === 0);
-  t.equal(chat.subscribers(ATTIC), 1);
+  await wire.answers("chat.unsubscribe");
 
   // A loop that breaks ends the iteration as well, and another one starts over.
   const loop = (async () => {
-    for await (const { event_id } of channel) return event_id;
-    return 0;
+    for await (const { content } of channel) return content.body;
+    return undefined;
   })();
-  await subscribed(chat);
-  chat.add(HALL);
-  t.equal(await loop, 4);
-  await until(() => chat.subscribers(HALL) === 0);
-  await drop(live, server);
-  await live.connected();
-  chat.add(ATTIC);
-  t.same(await takeIds(other, 1), [5]);
-  t.equal(chat.subscribers(HALL), 0, "it is not read any longer");
+  await wire.answers(SUBSCRIBE, 3);
+  await house.say(hall, "4");
+  t.equal(await loop, "4");
+  await wire.answers("chat.unsubscribe", 2);
+  await reconnect();
+  await house.say(attic, "5");
+  t.same(await takeTexts(other, 1), ["5"]);
+  t.equal(wire.count(SUBSCRIBE), 4, "the hall is not read any longer");
+
+  const events = channel.events();
+  const all = Promise.all([events.next(), events.next(), events.next()]);
+  await wire.answers(SUBSCRIBE, 5);
+  await house.say(hall, "6", "7", "8");
+  const values = (await all).map(({ value }) => value!);
+  t.same(bodiesOf(values), ["6", "7", "8"], "several calls of next at once");
 });
 
 void t.test(
   "it waits for the first login, and for a busy server",
   async (t) => {
-    const { server, chat } = await startChat(t);
-    server.isFull = true;
-    const live = liveOf(t, server);
-    const events = live.channel(HALL).events();
-    let refusals = 0;
-    chat.intercept = (peer, name, id) => {
-      if (name !== "chat.subscribe" || refusals > 0) return false;
-      refusals++;
-      peer.send(["error", id, { code: "protocol.rate_limited" }]);
-      return true;
-    };
-    await until(() => server.attempts > 2);
-    server.isFull = false;
-    await subscribed(chat);
-    t.equal(refusals, 1);
-    chat.add(HALL);
-    t.same(await takeIds(events, 1), [1]);
+    hurry(t);
+    const house = await House.open(t);
+    const { hall } = house;
+    const wire = new Wire();
+    wire.isDown = true;
+    const { live } = await house.client({ wire });
+    const events = live.channel(hall).events();
+    wire.fate = (name) =>
+      name === SUBSCRIBE && wire.count(name) === 1
+        ? { error: "protocol.rate_limited" }
+        : "arrives";
+    await until(() => wire.attempts > 2);
+    wire.restore();
+    await wire.answers(SUBSCRIBE);
+    await house.say(hall, "1");
+    t.same(await takeTexts(events, 1), ["1"]);
   },
 );
 
 void t.test("breaks at any moment", async (t) => {
-  // The connection breaks instead of, or right after, the answers in question.
-  const names = ["authenticate", "chat.subscribe", "chat.fetch"];
-  const { server, chat } = await startChat(t);
-  const live = liveOf(t, server);
-  const events = live.channel(HALL).events({ after: 0 });
-  const others = live.channel(ATTIC).events({ after: 0 });
+  hurry(t);
+  // The connection breaks instead of, or right before, the answers in question.
+  const names = ["authenticate", SUBSCRIBE, "chat.fetch"];
+  const house = await House.open(t);
+  const rooms = [house.hall, house.attic];
+  const said = new Map(rooms.map((room) => [room, [] as string[]]));
+  const { live, wire } = await house.visit();
+  const iterations = rooms.map((room) =>
+    live.channel(room).events({ after: 0 }),
+  );
   let step = 0;
-  chat.intercept = (peer, name) => {
-    if (!names.includes(name) || ++step > 60) return false;
+  wire.fate = async (name): Promise<Fate> => {
+    if (!names.includes(name) || ++step > 40) return "arrives";
     // Missed events, so that there is something to catch up with.
-    for (let i = 0; i < 40; i++) chat.store(step % 3 ? HALL : ATTIC);
-    if (step % 2) return false;
-    if (step % 4) peer.drop();
-    else setImmediate(() => peer.drop());
-    if (step % 8 === 0) chat.add(HALL, 3);
-    return step % 4 !== 0;
+    const room = rooms[step % 3 ? 0 : 1]!;
+    const texts = range(step * 100, step * 100 + 39);
+    said.get(room)!.push(...texts);
+    await house.say(room, ...texts);
+    return (["lost", "arrives", "unanswered"] as const)[step % 3]!;
   };
-  const idsOf = (channel: string) =>
-    chat.events
-      .filter((it) => it.channel === channel)
-      .map(({ event_id }) => event_id);
-  await until(() => step > 60);
-  await until(() => chat.subscribers(ATTIC) + chat.subscribers(HALL) === 2);
-  chat.add(HALL);
-  chat.add(ATTIC);
-  for (const [channel, it] of [
-    [HALL, events],
-    [ATTIC, others],
-  ] as const) {
-    const ids = idsOf(channel);
-    t.same(await takeIds(it, ids.length), ids);
+  await live.connected();
+  wire.drop();
+  await until(() => {
+    if (step <= 40) wire.drop();
+    return step > 40;
+  });
+  for (const [i, room] of rooms.entries()) {
+    await house.say(room, "last");
+    const texts = [...said.get(room)!, "last"];
+    t.same(await takeTexts(iterations[i]!, texts.length), texts);
   }
 });
 
 void t.test("its end", async (t) => {
-  const denied = { code: "protocol.denied", message: "Permission denied." };
+  hurry(t);
   const lost: [
     name: string,
-    lose: (server: FakeServer) => void,
+    lose: (house: House, wire: Wire) => Promise<unknown>,
     code: string,
   ][] = [
     [
       "the channel is refused",
-      (server) => server.peers[0]!.drop(),
-      "protocol.denied",
-    ],
-    [
-      "the room is deleted",
-      (server) => server.peers[0]!.send(["room.delete", { id: HALL }]),
-      "room.unknown",
-    ],
-    [
-      "the right is lost",
-      (server) => {
-        const config = welcome["world.config"];
-        server.peers[0]!.send(["world.updated", { ...config, rooms: [] }]);
+      async (house, wire) => {
+        wire.cut();
+        await house.allow(house.hall, { "chat.read": ["staff"] });
+        wire.restore();
       },
       "protocol.denied",
     ],
     [
+      "the room is deleted",
+      ({ store, world, hall }) => store.rooms.delete(world, hall),
+      "room.unknown",
+    ],
+    [
+      "the right is lost",
+      (house) => house.allow(house.hall, { "chat.read": ["staff"] }),
+      "protocol.denied",
+    ],
+    [
       "the client is turned away",
-      (server) =>
-        server.peers[0]!.send(["error", { code: "connection.replaced" }]),
+      (_, wire) => wire.deliver(["error", { code: "connection.replaced" }]),
       "connection.replaced",
     ],
   ];
-  const config = welcome["world.config"];
-  const [room] = config.rooms;
-  const chatRoom = {
-    ...room,
-    permissions: ["room:view", "room:chat.read"],
-    modules: [{ type: "chat.native", config: {}, channel_id: HALL }],
-  };
   for (const [name, lose, code] of lost) {
-    const { server, chat } = await startChat(t);
-    let logins = 0;
-    chat.intercept = (peer, name, id) => {
-      if (name === "authenticate") {
-        logins++;
-        const rooms = [chatRoom];
-        peer.send([
-          "authenticated",
-          { ...welcome, "world.config": { ...config, rooms } },
-        ]);
-        return true;
-      }
-      const isRefused = name === "chat.subscribe" && chat.events.length > 0;
-      if (isRefused) peer.send(["error", id, denied]);
-      return isRefused;
-    };
-    const live = liveOf(t, server);
-    const channel = live.channel(HALL);
+    const house = await House.open(t);
+    const { live, wire } = await house.visit();
+    const channel = live.channel(house.hall);
     const one = channel.events();
     const two = channel.events();
-    await subscribed(chat);
-    chat.add(HALL);
-    t.same(await takeIds(one, 1), [1], name);
+    await wire.answers(SUBSCRIBE);
+    await house.say(house.hall, "1");
+    t.same(await takeTexts(one, 1), ["1"], name);
     const failed = rejection(one.next());
-    lose(server);
+    await lose(house, wire);
     t.match(await failed, { code }, name);
     t.ok((await failed) instanceof LiveError);
     t.same(await one.next(), { done: true, value: undefined });
-    t.same(await takeIds(two, 1), [1], "what waits comes first");
+    t.same(await takeTexts(two, 1), ["1"], "what waits comes first");
     t.match(await rejection(two.next()), { code }, name);
-    t.ok(logins > 0);
     live.close();
   }
 
-  const { server, chat } = await startChat(t);
-  const live = liveOf(t, server);
-  const events = live.channel(HALL).events();
-  await subscribed(chat);
+  const house = await House.open(t);
+  const { live, wire } = await house.visit();
+  const events = live.channel(house.hall).events();
+  await wire.answers(SUBSCRIBE);
   const waiting = events.next();
   live.close();
   t.same(await waiting, { done: true, value: undefined }, "it was closed");
-  for await (const _ of live.channel(HALL)) t.fail("it is closed");
-  for await (const _ of live.channel(ATTIC)) t.fail("it is closed");
+  for await (const _ of live.channel(house.hall)) t.fail("it is closed");
+  for await (const _ of live.channel(house.attic)) t.fail("it is closed");
 });
 
-void t.test("a right that comes back leaves no gap", async (t) => {
-  const { server, chat } = await startChat(t);
-  const live = liveOf(t, server);
-  const config = welcome["world.config"];
-  const events = live.channel(HALL).events();
-  await subscribed(chat);
-  const [peer] = server.peers;
-  // The server pushed nothing in between.
-  chat.store(HALL);
-  const room = {
-    ...config.rooms[0],
-    permissions: ["room:chat.read"],
-    modules: [{ type: "chat.native", config: {} }],
-  };
-  peer!.send(["world.updated", { ...config, rooms: [room] }]);
-  t.same(await takeIds(events, 1), [1]);
-  peer!.send(["world.updated", { ...config, rooms: [room] }]);
-  chat.add(HALL);
-  t.same(await takeIds(events, 1), [2]);
-  t.equal(count(server, "chat.subscribe"), 2, "no subscription in vain");
-});
-
-void t.test("a right that was lost before the room was known", async (t) => {
-  const { server, chat } = await startChat(t);
-  const live = liveOf(t, server);
-  const events = live.channel("new-room").events();
-  const next = events.next();
-  await subscribed(chat, "new-room");
-  const [peer] = server.peers;
-  const config = welcome["world.config"];
-  for (let i = 0; i < 3; i++) peer!.send(["world.updated", config]);
-  await until(() => count(server, "chat.subscribe") === 2);
-  chat.add("new-room");
-  t.match(await next, { value: { event_id: 1 } });
-  t.equal(count(server, "chat.subscribe"), 2, "it asks once");
-});
+void t.test(
+  "a right that the client did not know of leaves no gap",
+  async (t) => {
+    const house = await House.open(t);
+    const { hall } = house;
+    const wire = new Wire();
+    // The user subscribed before the client learned of the room.
+    wire.change = (frame) => {
+      if (frame[0] !== "authenticated") return frame;
+      const state = frame[1] as { "world.config": object };
+      const config = { ...state["world.config"], rooms: [] };
+      return ["authenticated", { ...state, "world.config": config }];
+    };
+    const { live } = await house.visit({ wire });
+    const events = live.channel(hall).events();
+    await wire.answers(SUBSCRIBE);
+    wire.change = (frame) => (frame[0] === "chat.event" ? undefined : frame);
+    await house.say(hall, "1");
+    const updated = next(live, "world.changed");
+    await house.store.rooms.update(house.world, hall, { name: "Aula" });
+    await updated;
+    wire.change = (frame) => frame;
+    t.same(await takeTexts(events, 1), ["1"]);
+    t.equal(wire.count(SUBSCRIBE), 2);
+    await house.store.rooms.update(house.world, hall, { name: "Hall" });
+    await next(live, "world.changed");
+    await house.say(hall, "2");
+    t.same(await takeTexts(events, 1), ["2"]);
+    t.equal(wire.count(SUBSCRIBE), 2, "no subscription in vain");
+  },
+);
 
 void t.test("a restored server gives ids again", async (t) => {
-  const { server, chat } = await startChat(t);
-  const live = liveOf(t, server);
-  const events = live.channel(HALL).events();
-  await subscribed(chat);
-  chat.add(HALL, 5);
-  await takeIds(events, 5);
-  chat.events.length = 2;
-  await drop(live, server);
-  await subscribed(chat);
-  chat.add(HALL);
-  t.same(await takeIds(events, 1), [3]);
-});
-
-void t.test("several calls of next at once", async (t) => {
-  const { server, chat } = await startChat(t);
-  const live = liveOf(t, server);
-  const events = live.channel(HALL).events();
-  const all = Promise.all([events.next(), events.next(), events.next()]);
-  await subscribed(chat);
-  chat.add(HALL, 3);
-  t.match(await all, [
-    { value: { event_id: 1 } },
-    { value: { event_id: 2 } },
-    { value: { event_id: 3 } },
-  ]);
+  const reader = new Reader({
+    fetch: () => Promise.reject(new Error("There is no gap.")),
+    left: () => {},
+  });
+  const event = (event_id: number) => ({ event_id }) as SentEvent;
+  reader.resume(0, undefined, [], true);
+  for (let id = 1; id <= 5; id++) reader.offer(event(id));
+  await take(reader, 5);
+  reader.resume(2, 5, [], true);
+  reader.offer(event(3));
+  t.match(await take(reader, 1), [{ event_id: 3 }]);
 });

@@ -1,252 +1,171 @@
 import t, { type Test } from "tap";
 import type { SentEvent } from "../../client/index.js";
 import { until } from "../helper.js";
-import { ADA, BEN, startChat, takeIds, type FakeChat } from "./fake-chat.js";
 import {
-  ATTIC,
-  HALL,
-  liveOf,
+  bodiesOf,
+  House,
+  hurry,
   next,
   rejection,
-  type FakeServer,
-  type Peer,
-} from "./fake-server.js";
+  take,
+  type Visitor,
+} from "./house.js";
+import type { Fate } from "./wire.js";
 
 // What a client sends to a channel.
 
-/** The texts that the server has stored. */
-const texts = ({ events }: FakeChat) =>
-  events.map(({ content }) => content.body);
-
+const SEND = "chat.send";
 const text = (body: string) => ({ type: "text", body });
 
-/** All commands that came in, in their order, but for logins. */
-const commands = (server: FakeServer): unknown[] =>
-  server.peers
-    .flatMap(({ names }) => names)
-    .filter((name) => name !== "authenticate");
-
-/** A client and a server that executes a command and breaks before the answer. */
-async function breaking(
-  t: Test,
-  isExecuted: (sends: number) => boolean,
-  isBroken: (sends: number) => boolean,
-) {
-  const { server, chat } = await startChat(t);
-  let sends = 0;
-  chat.intercept = (peer, name, _, payload) => {
-    if (name !== "chat.send") return false;
-    const number = ++sends;
-    if (!isBroken(number)) return false;
-    if (isExecuted(number)) {
-      const { content, channel, replaces } = payload;
-      chat.push(chat.store(channel!, content, ADA, replaces ?? null));
-    }
-    peer.drop();
-    return true;
+/** A member of the channel of a hall, and what the server has stored. */
+async function start(t: Test, options: Visitor = {}) {
+  hurry(t);
+  const house = await House.open(t);
+  const { hall } = house;
+  const guest = await house.visit(options);
+  const channel = guest.live.channel(hall);
+  await channel.join();
+  const reader = (await house.visit({ uid: "reader" })).live.channel(hall);
+  const stored = async (): Promise<SentEvent[]> => {
+    const events = await reader.history({ count: 1000 });
+    return events.filter(({ event_type }) => event_type === "channel.message");
   };
-  return { server, chat, live: liveOf(t, server), sends: () => sends };
+  /** The fates of the messages, one after the other; all others arrive. */
+  const meet = (...fates: Fate[]) => {
+    guest.wire.fate = (name) =>
+      (name === SEND && fates.shift()) || ("arrives" as const);
+  };
+  const texts = async () => bodiesOf(await stored());
+  const ada = guest.live.state!.user.id;
+  return { ...guest, house, hall, ada, channel, stored, texts, meet };
 }
 
 void t.test(
   "a message is shown at once, and resolves to its event",
   async (t) => {
-    const { server, chat } = await startChat(t);
-    const live = liveOf(t, server);
-    const content = {
-      type: "text",
-      body: "Hi",
-      files: ["a"],
-      local_id: "mine",
-    };
-    const message = live.channel(HALL).send(content);
-    content.files.push("b");
+    const { channel, stored, wire, hall } = await start(t);
+    const content = { ...text("Hi"), more: ["a"], local_id: "mine" };
+    const message = channel.send(content);
+    content.more.push("b");
     t.match(message.localId, /^[0-9a-f]{32}$/);
-    t.same(message.content, {
-      ...{ type: "text", body: "Hi", files: ["a"] },
-      local_id: message.localId,
-    });
+    const local_id = message.localId;
+    t.same(message.content, { ...text("Hi"), more: ["a"], local_id });
     const event = await message;
-    t.same(event, chat.events[0]);
+    t.same([event], await stored());
     t.same(event.content, message.content);
-    const other = live.channel(HALL).send("Hi");
+    const other = channel.send("Hi");
     t.not(other.localId, message.localId);
-    t.match(await other, { content: { type: "text", body: "Hi" } });
-    t.same(server.peers[0]!.frames.at(-1), [
-      "chat.send",
-      3,
-      {
-        channel: HALL,
-        event_type: "channel.message",
-        content: other.content,
-      },
-    ]);
+    t.match(await other, { content: text("Hi") });
+    t.same(wire.sent.at(-1)![2], {
+      ...{ channel: hall, event_type: "channel.message" },
+      content: other.content,
+    });
   },
 );
 
 void t.test("exactly once, in order", async (t) => {
-  const all = () => true;
-  const none = () => false;
-  const odd = (n: number) => n % 2 === 1;
-  const third = (n: number) => n % 3 === 0;
-  const upTo = (max: number) => (n: number) => n <= max;
-  const cases: [
-    name: string,
-    isExecuted: (n: number) => boolean,
-    isBroken: (n: number) => boolean,
-    sends: number,
-  ][] = [
-    ["all arrive, no answer does", all, all, 6],
-    ["the first is lost three times", none, upTo(3), 9],
-    ["each is lost once", none, odd, 12],
-    ["some arrive, some are lost", third, upTo(5), 10],
+  const doubtful = { error: "server.doubtful" };
+  const cases: [name: string, fates: Fate[], sends: number][] = [
+    ["no answer comes", Array<Fate>(6).fill("unanswered"), 6],
+    ["the first is lost three times", ["lost", "lost", "lost"], 9],
+    ["some arrive", ["lost", "unanswered", "lost", "lost", "unanswered"], 9],
+    ["an answer never comes", ["swallowed", "unheard"], 7],
+    ["a lost database", [doubtful, { ...doubtful, arrives: true }], 7],
+    ["too many", [{ error: "protocol.rate_limited" }], 7],
   ];
-  for (const [name, isExecuted, isBroken, sends] of cases) {
-    const it = await breaking(t, isExecuted, isBroken);
-    const channel = it.live.channel(HALL);
-    const others = it.live.channel(ATTIC);
+  for (const [name, fates, sends] of cases) {
+    const isSilent = fates.includes("unheard");
+    const options = isSilent ? { timeout: 2000 } : {};
+    const { house, channel, live, wire, meet, texts } = await start(t, options);
     const events = channel.events();
-    await until(() => it.chat.subscribers(HALL) > 0);
+    await wire.answers("chat.subscribe");
+    meet(...fates);
     const bodies = ["1", "2", "3", "4", "5", "6"];
     const messages = bodies.map((body) => channel.send(body));
-    t.same(
-      (await Promise.all(messages)).map(({ content }) => content.body),
-      bodies,
-      name,
-    );
-    t.same(texts(it.chat), bodies, name);
-    t.same(await takeIds(events, 6), [1, 2, 3, 4, 5, 6], name);
-    t.equal(it.sends(), sends, name);
-    t.match(await others.send("7"), { channel: ATTIC, event_id: 7 });
-    it.live.close();
+    t.same(bodiesOf(await Promise.all(messages)), bodies, name);
+    t.same(await texts(), bodies, name);
+    t.same(bodiesOf(await take(events, 6)), bodies, name);
+    t.equal(wire.count(SEND), sends, name);
+    const others = live.channel(house.attic);
+    await others.join();
+    t.match(await others.send("7"), { channel: house.attic }, name);
+    live.close();
   }
 });
 
 void t.test("it looks for the message wherever it may be", async (t) => {
-  const { server, chat } = await startChat(t);
-  const live = liveOf(t, server);
-  chat.store(HALL);
-  let sends = 0;
-  chat.intercept = (peer, name, _, { channel, content }) => {
-    if (name !== "chat.send" || ++sends > 1) return false;
+  const { house, hall, ada, channel, wire, stored } = await start(t);
+  wire.fate = async (name, payload) => {
+    if (name !== SEND || wire.count(name) > 1) return "arrives";
+    const { content } = payload as { content: Record<string, unknown> };
     // Many others say something meanwhile, some of them the very same.
-    for (let i = 0; i < 300; i++) chat.store(channel!, text("Hi"));
-    chat.store(channel!, text("Hi"), ADA);
-    chat.store(channel!, { ...content, type: "text" }, BEN);
-    chat.store(channel!, content, ADA);
-    for (let i = 0; i < 300; i++) chat.store(channel!);
-    peer.drop();
-    return true;
+    await house.say(hall, ...Array<string>(300).fill("Hi"));
+    await house.put(hall, ada, text("Hi"));
+    await house.put(hall, house.ben, content);
+    await house.put(hall, ada, content);
+    await house.say(hall, ...Array<string>(300).fill("Ho"));
+    return "lost";
   };
-  // The channel is not read, so the client asks for the last event first.
-  t.match(await live.channel(HALL).send("Hi"), { event_id: 304 });
-  t.same(commands(server), [
-    "chat.fetch",
-    "chat.send",
-    "chat.fetch",
-    "chat.fetch",
-  ]);
-});
-
-void t.test("an answer that never comes", async (t) => {
-  const { server, chat } = await startChat(t);
-  const live = liveOf(t, server, { timeout: 50 });
-  let sends = 0;
-  chat.intercept = (_, name, __, { channel, content }) => {
-    if (name !== "chat.send" || ++sends > 2) return false;
-    if (sends === 2) chat.store(channel!, content, ADA);
-    return true;
-  };
-  t.match(await live.channel(HALL).send("Hi"), { event_id: 1 });
-  t.equal(sends, 2);
-});
-
-void t.test("a server that lost its database", async (t) => {
-  const { server, chat } = await startChat(t);
-  const live = liveOf(t, server);
-  let sends = 0;
-  chat.intercept = (peer, name, id, { channel, content }) => {
-    if (name !== "chat.send" || ++sends > 2) return false;
-    // The second one was stored all the same.
-    if (sends === 2) chat.store(channel!, content, ADA);
-    peer.send(["error", id, { code: "server.doubtful" }]);
-    return true;
-  };
-  t.match(await live.channel(HALL).send("Hi"), { event_id: 1 });
-  t.same(texts(chat), ["Hi"]);
-  t.equal(sends, 2, "it was sent again only while it was not there");
+  const { event_id, content } = await channel.send("Hi");
+  const found = (await stored()).filter(
+    (event) => event.content["local_id"] === content["local_id"],
+  );
+  t.same(
+    found.map((event) => [event.sender, event.event_id]),
+    [
+      [house.ben, event_id - 1],
+      [ada, event_id],
+    ],
+  );
+  t.equal(wire.count(SEND), 1);
 });
 
 void t.test(
   "it waits for a connection without a limit, or with one",
   async (t) => {
-    const { server, chat } = await startChat(t);
-    server.isFull = true;
-    const live = liveOf(t, server, { timeout: 20 });
-    const channel = live.channel(HALL);
+    const { live, wire, channel, texts } = await start(t, { timeout: 1000 });
+    wire.cut();
+    await until(() => !live.isConnected);
     const waiting = channel.send("1");
-    t.match(await rejection(channel.send("2", { timeout: 60 })), {
-      code: "client.timeout",
-    });
-    server.isFull = false;
+    const late = channel.send("2", { timeout: 60 });
+    t.match(await rejection(late), { code: "client.timeout" });
+    wire.restore();
     t.match(await waiting, { content: { body: "1" } });
     await channel.send("3");
-    t.same(texts(chat), ["1", "3"]);
+    t.same(await texts(), ["1", "3"]);
+
+    // It is not sent again after its time.
+    wire.fate = (name) => {
+      if (name !== SEND) return "arrives";
+      wire.isDown = true;
+      return "lost";
+    };
+    const both = ["4", "5"].map((body) =>
+      rejection(channel.send(body, { timeout: 150 })),
+    );
+    for (const error of both) t.match(await error, { code: "client.timeout" });
+    wire.fate = () => "arrives";
+    wire.restore();
+    await channel.send("6");
+    t.same(await texts(), ["1", "3", "6"]);
   },
 );
 
-void t.test("a message is not sent again after its time", async (t) => {
-  const { server, chat } = await startChat(t);
-  const live = liveOf(t, server);
-  await live.connected();
-  let sends = 0;
-  chat.intercept = (peer, name) => {
-    if (name !== "chat.send" || ++sends > 1) return false;
-    server.isFull = true;
-    peer.drop();
-    return true;
-  };
-  const channel = live.channel(HALL);
-  const late = [
-    rejection(channel.send("1", { timeout: 150 })),
-    rejection(channel.send("2", { timeout: 150 })),
-  ];
-  for (const error of late) t.match(await error, { code: "client.timeout" });
-  server.isFull = false;
-  await channel.send("3");
-  t.same(texts(chat), ["3"]);
-  t.equal(sends, 2);
-});
-
 void t.test("refusals", async (t) => {
-  const codes = [
-    "chat.denied",
-    "protocol.denied",
-    "server.unavailable",
-    "chat.empty",
-    "room.unknown",
-  ];
-  const { server, chat } = await startChat(t);
-  const live = liveOf(t, server);
-  const channel = live.channel(HALL);
-  let code: string | undefined;
-  chat.intercept = (peer, name, id) => {
-    if (name !== "chat.send" || !code) return false;
-    peer.send(["error", id, { code }]);
-    return true;
-  };
-  for (code of codes) {
+  const { live, channel, meet, texts, wire } = await start(t);
+  for (const code of ["chat.denied", "server.unavailable", "room.unknown"]) {
+    meet({ error: code });
     t.match(await rejection(channel.send("No.")), { code });
   }
-  code = undefined;
+  t.match(await rejection(channel.send("")), { code: "chat.empty" });
   t.ok(await channel.send("Yes."), "the next one is not in its way");
-  t.same(texts(chat), ["Yes."]);
+  t.same(await texts(), ["Yes."]);
 
   const circle: Record<string, unknown> = {};
   circle.circle = circle;
   t.throws(() => channel.send({ type: "text", circle }), TypeError);
 
-  chat.intercept = (_, name) => name === "chat.send";
+  wire.fate = (name) => (name === SEND ? "swallowed" : "arrives");
   const messages = Array.from({ length: 201 }, () =>
     rejection(channel.send("Hi")),
   );
@@ -259,198 +178,129 @@ void t.test("refusals", async (t) => {
 });
 
 void t.test("it is unknown whether it arrived", async (t) => {
-  const cases: [
-    name: string,
-    happens: (chat: FakeChat, content: Record<string, unknown>) => void,
-    refused: string[],
-  ][] = [
+  type It = Awaited<ReturnType<typeof start>>;
+  const rows: [name: string, happens: (it: It) => Promise<unknown>][] = [
     [
       "it, or another one, was deleted",
-      (chat) => {
-        const deleted = chat.store(HALL, { type: "deleted" }, ADA);
-        deleted.edited = deleted.timestamp;
+      async ({ house, hall, ada }) => {
+        const id = await house.put(hall, ada, text("Ho"));
+        await house.put(hall, ada, { type: "deleted" }, id);
       },
-      [],
     ],
     [
       "it, or another one, was edited",
-      (chat) => {
-        chat.store(HALL, text("Ho"), ADA).edited = "2026-01-01T00:00:00.000Z";
+      async ({ house, hall, ada }) => {
+        const id = await house.put(hall, ada, text("Ho"));
+        await house.put(hall, ada, text("Hu"), id);
       },
-      [],
     ],
-    ["the right to read is gone", () => {}, ["chat.fetch"]],
+    [
+      "the right to read is gone",
+      ({ house, hall }) => house.allow(hall, { "chat.read": ["staff"] }),
+    ],
   ];
-  for (const [name, happens, refused] of cases) {
-    const { server, chat } = await startChat(t);
-    const live = liveOf(t, server);
-    chat.store(HALL);
-    let isBroken = false;
-    chat.intercept = (peer, command, id, { content }) => {
-      if (isBroken && refused.includes(command)) {
-        peer.send(["error", id, { code: "protocol.denied" }]);
-        return true;
-      }
-      if (command !== "chat.send") return false;
-      happens(chat, content!);
-      isBroken = true;
-      peer.drop();
-      return true;
+  for (const [name, happens] of rows) {
+    const it = await start(t);
+    await it.house.say(it.hall, "before");
+    it.wire.fate = async (command) => {
+      if (command !== SEND) return "arrives";
+      await happens(it);
+      return "lost";
     };
-    const message = live.channel(HALL).send("Hi");
-    t.match(await rejection(message), { code: "client.disconnected" }, name);
-    live.close();
+    const error = await rejection(it.channel.send("Hi"));
+    t.match(error, { code: "client.disconnected" }, name);
+    it.live.close();
   }
 });
 
-void t.test("who may not read may send", async (t) => {
-  const { server, chat } = await startChat(t);
-  const live = liveOf(t, server);
-  chat.intercept = (peer, name, id) => {
-    if (name === "chat.fetch")
-      peer.send(["error", id, { code: "protocol.denied" }]);
-    return name === "chat.fetch";
-  };
-  t.match(await live.channel(HALL).send("Hi"), { event_id: 1 });
+void t.test("a user who may not read may send", async (t) => {
+  const { house, hall, channel } = await start(t);
+  await house.allow(hall, { "chat.read": ["staff"] });
+  t.match(await channel.send("Hi"), { content: { body: "Hi" } });
 });
 
 void t.test("edits and deletions", async (t) => {
-  const it = await breaking(
-    t,
-    (n) => n % 2 === 0,
-    (n) => n > 1 && n < 6,
-  );
-  const channel = it.live.channel(HALL);
+  const { channel, meet, stored, wire } = await start(t);
   const { event_id } = await channel.send("One");
-  // Executed without an answer; lost, then executed without an answer.
+  meet("unanswered", "lost", "unanswered");
   const edited = channel.edit(event_id, "Two");
   const deleted = channel.delete(event_id);
-  t.match(await edited, { event_id: 2, replaces: 1, content: { body: "Two" } });
-  t.match(await deleted, { event_id: 3, replaces: 1 });
-  t.equal(it.sends(), 4);
+  t.match(await edited, { replaces: event_id, content: { body: "Two" } });
+  t.match(await deleted, { replaces: event_id });
+  t.equal(wire.count(SEND), 4);
   t.same(
-    it.chat.events.map(({ content, replaces }) => [content.type, replaces]),
+    (await stored()).map(({ content, replaces }) => [content.type, replaces]),
     [
-      ["text", null],
-      ["text", 1],
-      ["deleted", 1],
+      ["deleted", null],
+      ["deleted", event_id],
+      ["deleted", event_id],
     ],
   );
 });
 
 void t.test("reactions", async (t) => {
-  const { server, chat } = await startChat(t);
-  const live = liveOf(t, server);
-  const channel = live.channel(HALL);
+  const { house, live, hall, ada, channel, wire } = await start(t);
   const seen: SentEvent[] = [];
   const stop = channel.onReaction((event) => void seen.push(event));
-  const event = chat.store(HALL);
-  await channel.react(1, "👍");
-  await channel.unreact(1, "👍");
-  const [peer] = server.peers;
-  t.same(peer!.frames.slice(1), [
-    [
-      "chat.react",
-      1,
-      { channel: HALL, event: 1, reaction: "👍", delete: false },
-    ],
-    [
-      "chat.react",
-      2,
-      { channel: HALL, event: 1, reaction: "👍", delete: true },
-    ],
-  ]);
-  const push = async (channel: string) => {
-    const pushed = next(live, "chat.event.reaction");
-    const data = { ...event, channel, reactions: { "👍": [BEN] }, users: {} };
-    peer!.send(["chat.event.reaction", data]);
-    await pushed;
-  };
-  await push(HALL);
-  await push(ATTIC);
-  t.match(seen, [{ event_id: 1, reactions: { "👍": [BEN] } }]);
-  t.equal(seen.length, 1);
+  const events = [channel.events(), live.channel(house.attic).events()];
+  await wire.answers("chat.subscribe", 2);
+  const [id] = await house.say(hall, "Hello");
+  await take(events[0]!, 1);
+  await channel.react(id!, "👍");
+  await until(() => seen.length === 1);
+  t.match(seen, [{ event_id: id, reactions: { "👍": [ada] } }]);
+  await channel.unreact(id!, "👍");
+  await until(() => seen.length === 2);
+  t.same(seen[1]!.reactions, {});
+  const [data] = [{ ...seen[0]!, channel: house.attic }];
+  await wire.deliver(["chat.event.reaction", data]);
   stop();
-  await push(HALL);
-  t.equal(seen.length, 1);
+  await channel.react(id!, "👍");
+  await next(live, "chat.event.reaction");
+  t.equal(seen.length, 2);
 });
 
 void t.test("the history", async (t) => {
-  const { server, chat } = await startChat(t);
-  const live = liveOf(t, server);
-  const channel = live.channel(HALL);
-  t.same(await channel.history(), []);
-  for await (const page of channel.pages()) t.same(page, "none");
-  for (let i = 0; i < 60; i++) chat.store(HALL);
-  const ids = (page: SentEvent[]) => page.map(({ event_id }) => event_id);
-  const page = await channel.history({ before: 4, count: 2 });
-  t.same(page, chat.events.slice(1, 3));
-  const pages: number[][] = [];
-  for await (const page of channel.pages()) pages.push(ids(page));
+  const { house, hall, live } = await start(t);
+  const empty = live.channel(house.attic);
+  t.same(await empty.history(), []);
+  for await (const page of empty.pages()) t.same(page, "none");
+  const texts = Array.from({ length: 60 }, (_, i) => String(i + 1));
+  const ids = await house.say(hall, ...texts);
+  const channel = live.channel(hall);
+  const page = await channel.history({ before: ids[3]!, count: 2 });
+  t.same(bodiesOf(page), ["2", "3"]);
+  const pages: unknown[][] = [];
+  const options = { before: ids[60 - 5]!, count: 25 };
+  for await (const page of channel.pages(options)) pages.push(bodiesOf(page));
   t.same(
     pages.map((page) => [page[0], page.at(-1)]),
     [
-      [36, 60],
-      [11, 35],
-      [1, 10],
+      ["31", "55"],
+      ["6", "30"],
+      // The join comes first.
+      [undefined, "5"],
     ],
   );
-  const even: number[][] = [];
-  for await (const page of channel.pages({ before: 5, count: 2 }))
-    even.push(ids(page));
-  t.same(even, [
-    [3, 4],
-    [1, 2],
-  ]);
 });
 
 void t.test("the users", async (t) => {
-  const { server, chat } = await startChat(t);
-  const live = liveOf(t, server);
-  const { users } = live.channel(HALL);
-  chat.store(HALL, undefined, "a");
-  await live.channel(HALL).history();
-  // The server tells of a user once, whatever the channel.
-  const events = live.channel(ATTIC).events();
-  await until(() => chat.subscribers(ATTIC) > 0);
-  chat.push(chat.store(ATTIC, undefined, "b"));
-  await takeIds(events, 1);
-  t.same([...users.keys()], ["a", "b"]);
-  t.match(users.get("b"), { profile: { display_name: "b" } });
-  t.equal(live.channel(ATTIC).users, users);
+  const { house, hall, live, wire } = await start(t);
+  await house.say(hall, "1");
+  await live.channel(hall).history();
+  const { users } = live.channel(hall);
+  t.match(users.get(house.ben), { profile: { display_name: "Ben" } });
+  t.equal(live.channel(house.attic).users, users);
 
-  const peer = server.peers[0] as Peer;
-  const renamed = { ...users.get("a")!, profile: { display_name: "Al" } };
-  const event = { ...chat.events[0]!, type: "chat.event" };
-  const told = next(live, "chat.notification");
-  peer.send(["chat.notification", { event, sender: renamed }]);
-  await told;
-  t.match(users.get("a"), { profile: { display_name: "Al" } });
+  const renamed = { ...users.get(house.ben)!, profile: { display_name: "Al" } };
+  const [event] = await live.channel(hall).history({ count: 1 });
+  await wire.deliver(["chat.notification", { event, sender: renamed }]);
+  t.match(users.get(house.ben), { profile: { display_name: "Al" } });
 
   const crowd = Object.fromEntries(
     Array.from({ length: 10_000 }, (_, i) => [`${i}`, { id: `${i}` }]),
   );
-  const heard = next(live, "chat.event");
-  peer.send(["chat.event", { ...chat.events[1]!, users: crowd }]);
-  await heard;
+  await wire.deliver(["chat.event", { ...event, users: crowd }]);
   t.equal(users.size, 10_000);
-  t.notOk(users.has("a"), "the oldest are forgotten");
-});
-
-void t.test("too many messages are repeated, in their order", async (t) => {
-  const { server, chat } = await startChat(t);
-  const live = liveOf(t, server);
-  const channel = live.channel(HALL);
-  const ids = new Set<unknown>();
-  let refusals = 2;
-  chat.intercept = (peer, name, id, { content }) => {
-    if (name !== "chat.send") return false;
-    ids.add(content?.local_id);
-    if (refusals-- <= 0) return false;
-    peer.send(["error", id, { code: "protocol.rate_limited" }]);
-    return true;
-  };
-  await Promise.all(["1", "2", "3"].map((text) => channel.send(text)));
-  t.same(texts(chat), ["1", "2", "3"]);
-  t.equal(ids.size, 3, "each keeps its local_id");
+  t.notOk(users.has(house.ben), "the oldest are forgotten");
 });

@@ -1,35 +1,20 @@
 import t, { type Test } from "tap";
-import { Foyer, type Live, type WaitingMessage } from "../../client/index.js";
-import { startTestServer } from "../../testing.js";
+import type { Live, WaitingMessage } from "../../client/index.js";
 import { until } from "../helper.js";
-import { hurry } from "./fake-room.js";
-import { liveOf } from "./fake-server.js";
-import { Wire } from "./wire.js";
+import { House, hurry } from "./house.js";
 
 // The outbox of a channel, on a real server and a network that can be cut.
 
 /** A room with a chat, and clients of Ada. */
 async function start(t: Test, config: object = {}) {
   hurry(t);
-  const server = await startTestServer();
-  t.teardown(() => server.close());
-  await server.createWorld({ id: "demo" });
-  const tokenOf = (uid: string, ...traits: string[]) =>
-    server.token("demo", { uid, traits, profile: { display_name: uid } });
-  const token = await tokenOf("root", "admin", "api");
-  const { baseUrl } = server;
-  const http = new Foyer({ baseUrl, world: "demo", token });
-  const { id: room } = await http.createRoom({
-    name: "Hall",
-    module_config: [{ type: "chat.native", config }],
-  });
+  const house = await House.open(t);
+  const { store, world, hall: room } = house;
+  const module_config = [{ type: "chat.native", config: { ...config } }];
+  await store.rooms.update(world, room, { module_config });
   /** A visit of Ada. */
-  const visit = async (wire = new Wire()) => {
-    const live = liveOf(t, server, {
-      token: await tokenOf("ada"),
-      WebSocket: wire.socketClass,
-    });
-    await live.connected();
+  const visit = async () => {
+    const { live, wire } = await house.visit();
     const channel = live.channel(room);
     return { live, wire, channel, outbox: channel.outbox };
   };
@@ -39,7 +24,7 @@ async function start(t: Test, config: object = {}) {
     const events = await watcher.channel.history({ count: 1000 });
     return events.flatMap(({ content }) => (content.body as string) ?? []);
   };
-  return { http, room, visit, stored };
+  return { house, room, visit, stored };
 }
 
 const states = (messages: readonly WaitingMessage[]) =>
@@ -114,7 +99,7 @@ void t.test("a broken connection doubles nothing", async (t) => {
 });
 
 void t.test("what is refused stays until the user decides", async (t) => {
-  const { http, room, visit, stored } = await start(t);
+  const { house, room, visit, stored } = await start(t);
   const { live, outbox } = await visit();
   outbox.post("");
   outbox.post("fine");
@@ -124,14 +109,11 @@ void t.test("what is refused stays until the user decides", async (t) => {
   ]);
   outbox.cancel(outbox.messages[0]!.localId);
 
-  const rules = (rule: string[]) => ({
-    permission_config: { "chat.send": rule },
-  });
-  await http.updateRoom(room, rules(["speaker"]));
+  await house.allow(room, { "chat.send": ["speaker"] });
   const [first] = ["first", "second"].map((text) => outbox.post(text));
   await until(() => outbox.messages.every(({ state }) => state === "failed"));
   t.match(outbox.messages[0], { error: { code: "protocol.denied" } });
-  await http.updateRoom(room, rules([]));
+  await house.allow(room, { "chat.send": [] });
   outbox.retry(first!.localId);
   t.same(states(outbox.messages), ["second: failed", "first: waiting"]);
   await until(() => outbox.messages.length === 1);

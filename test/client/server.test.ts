@@ -7,7 +7,7 @@ import { Foyer, type LiveError, type LiveOptions } from "../../client/index.js";
 import { startTestServer } from "../../testing.js";
 import { putDatabase } from "../database.js";
 import { keyOf, listen, tokenOf, until, worldOf } from "../helper.js";
-import { liveOf, next, rejection } from "./fake-server.js";
+import { liveOf, next, rejection } from "./house.js";
 import { testdir } from "../testdir.js";
 
 // The live client and the real server.

@@ -1,6 +1,6 @@
 import type { Test } from "tap";
 import type { Live } from "../../client/index.js";
-import { liveOf } from "../client/fake-server.js";
+import { liveOf } from "../client/house.js";
 import { keyOf, tokenOf } from "../helper.js";
 import { Chatter } from "../system/chatter.js";
 import { verify, writeUntil } from "../system/conversation.js";

@@ -3,6 +3,7 @@ import { readFile } from "node:fs/promises";
 import { brotliDecompressSync, gunzipSync } from "node:zlib";
 import addFormats from "ajv-formats";
 import { Ajv2020 } from "ajv/dist/2020.js";
+import type { RouteOptions } from "fastify";
 import t from "tap";
 import { createApp } from "../../app.js";
 import { loadConfig } from "../../config.js";
@@ -68,6 +69,47 @@ void t.test("a program that adds routes has them in it", async (t) => {
   const document = (await app.inject(url)).json<{ paths: JsonObject }>();
   t.match(document.paths["/mine"], { get: { operationId: "getMine" } });
   t.ok(document.paths["/healthz"]);
+});
+
+// They are compiled when a request first needs them, so that a start takes less time.
+void t.test("the schemas of every route compile", async (t) => {
+  const app = createApp({
+    config: { ...loadConfig({}), ...(await configOf(testdir(t))) },
+  });
+  t.teardown(() => app.close());
+  const routes: RouteOptions[] = [];
+  app.addHook("onRoute", (route) => void routes.push(route));
+  await app.ready();
+  let count = 0;
+  const compiles = (name: string, use: () => unknown) => {
+    count++;
+    try {
+      use();
+    } catch (error) {
+      // A value that the schema does not allow is no fault of the schema.
+      t.match(error, { message: /is required!|does not match schema/ }, name);
+    }
+  };
+  for (const { method, url, schema = {} } of routes) {
+    const name = `${String(method)} ${url}`;
+    for (const httpPart of ["body", "querystring"]) {
+      const part = (schema as Record<string, unknown>)[httpPart];
+      // The parser of forms reads the others, and they have no schema of a value.
+      if (!part || (httpPart === "body" && schema.consumes)) continue;
+      const route = { schema: part, method: String(method), url, httpPart };
+      compiles(`${name}: ${httpPart}`, () =>
+        app.validatorCompiler!(route as never)({}),
+      );
+    }
+    const answers = (schema.response ?? {}) as Record<string, object>;
+    for (const [httpStatus, part] of Object.entries(answers)) {
+      const route = { schema: part, method: String(method), url, httpStatus };
+      compiles(`${name}: ${httpStatus}`, () =>
+        app.serializerCompiler!(route as never)({}),
+      );
+    }
+  }
+  t.ok(count > 100, `${count} schemas`);
 });
 
 // The committed document, above, has every route by name.

@@ -11,7 +11,7 @@ import {
   sortPolls,
   voteWith,
 } from "../../web/state/polls.js";
-import { poll } from "../client/fake-room.js";
+import { poll } from "./items.js";
 
 void t.test("polls are sorted: pinned, open, drafts, closed", async (t) => {
   const list = sortPolls([

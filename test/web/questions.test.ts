@@ -1,6 +1,6 @@
 import t from "tap";
 import { boardOf } from "../../web/state/questions.js";
-import { question } from "../client/fake-room.js";
+import { question } from "./items.js";
 
 const NO_VOTES = new Map<string, boolean>();
 const idsOf = (list: readonly { id: string }[]) => list.map(({ id }) => id);

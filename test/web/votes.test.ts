@@ -10,52 +10,50 @@ import {
   listingOf,
   type Listing,
 } from "../../web/state/votes.js";
-import { hurry, poll, question, startRoom } from "../client/fake-room.js";
-import { rejection } from "../client/fake-server.js";
+import { House, hurry, rejection } from "../client/house.js";
 import { until } from "../helper.js";
 
 void t.test("a listing follows a room", async (t) => {
   hurry(t);
-  const { room, live, reconnect } = await startRoom(t, ["room:question.read"]);
-  room.questions = [question(1)];
-  const listing = listingOf(live.questions(room.world.rooms[0]!.id));
+  const house = await House.open(t);
+  const { live, reconnect, wire } = await house.visit();
+  const host = await house.host();
+  const ask = (text: string) => host.questions(house.hall).ask(text);
+  await host.call("room.enter", { room: house.hall });
+  await ask("1");
+  const listing = listingOf(live.questions(house.hall));
   const seen: Listing<unknown>[] = [];
   const end = listing.subscribe((value) => seen.push(value));
-  const idsOf = () => {
+  const count = () => {
     const last = seen.at(-1)!;
-    return last.is === "known"
-      ? last.items.map((it) => (it as { id: string }).id)
-      : last.is;
+    return last.is === "known" ? last.items.length : last.is;
   };
-  t.equal(idsOf(), "loading");
-  await until(() => idsOf().length === 1);
-  room.save(question(2));
-  await until(() => idsOf().length === 2);
-  room.questions = [question(1), question(2), question(3)];
+  t.equal(count(), "loading");
+  await until(() => count() === 1);
+  await ask("2");
+  await until(() => count() === 2);
   await reconnect();
-  await until(() => idsOf().length === 3);
+  await ask("3");
+  await until(() => count() === 3);
   end();
-  await until(() => room.visitors === 0);
+  await wire.answers("room.leave");
   // It begins again for another subscriber.
   const more = listing.subscribe((value) => seen.push(value));
-  t.equal(idsOf(), "loading");
-  await until(() => idsOf().length === 3);
+  t.equal(count(), "loading");
+  await until(() => count() === 3);
   more();
 });
 
 void t.test("a listing says why it ended", async (t) => {
-  const { room, live, peer } = await startRoom(t, ["room:poll.read"]);
-  room.polls = [poll(1)];
-  room.intercept = (_peer, name, id) => {
-    if (name !== "poll.list") return false;
-    peer().send(["error", id, { code: "poll.inactive", message: "Off" }]);
-    return true;
-  };
-  const listing = listingOf(live.polls(room.world.rooms[0]!.id));
+  const house = await House.open(t);
+  const { store, world, attic } = house;
+  await store.rooms.update(world, attic, { module_config: [] });
+  const { live } = await house.visit();
+  const listing = listingOf(live.polls(attic));
   let last: Listing<unknown> | undefined;
   t.teardown(listing.subscribe((value) => (last = value)));
   await until(() => last?.is === "lost");
-  t.strictSame(last, { is: "lost", code: "poll.inactive" });
+  t.strictSame(last, { is: "lost", code: "room.unknown" });
 });
 
 void t.test("a wish shows until it is settled", async (t) => {
@@ -92,13 +90,10 @@ void t.test("typed text is kept", async (t) => {
 });
 
 void t.test("which failures leave a doubt", async (t) => {
-  const { room, live, peer } = await startRoom(t);
-  room.intercept = (_peer, name) => {
-    if (name === "question.ask") peer().drop();
-    return name === "question.ask";
-  };
-  const { id } = room.world.rooms[0]!;
-  const broken = await rejection(live.questions(id).ask("Why?"));
+  const house = await House.open(t);
+  const { live, wire } = await house.visit();
+  wire.fate = (name) => (name === "question.ask" ? "lost" : "arrives");
+  const broken = await rejection(live.questions(house.hall).ask("Why?"));
   t.type(broken, LiveError);
   t.ok(isUnsure(broken));
   t.notOk(isUnsure(new Error("No")));
