@@ -242,6 +242,8 @@ void t.test("when and where the event is", async (t) => {
       location: "Tokyo",
     },
   });
+  // An answer that is under way still counts as a change that is not saved.
+  await host.button("Save").waitFor({ state: "hidden" });
   await page.evaluate(() => (location.hash = "#/overview"));
   await page.getByRole("link", { name: "Publish the program" }).waitFor();
   await page.getByRole("link", { name: "Go live: guests can enter" }).waitFor();

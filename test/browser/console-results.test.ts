@@ -66,7 +66,7 @@ void t.test("results as files and charts, and the history", async (t) => {
 
   await host.consoleNav.getByRole("link", { name: "History" }).click();
   const entries = main.getByRole("listitem");
-  await entries.filter({ hasText: "changed the event" }).waitFor();
+  await entries.filter({ hasText: "Changed: Attendance" }).waitFor();
   // The charts are no download.
   t.equal(await entries.filter({ hasText: "downloaded results" }).count(), 4);
   await main.getByLabel("About").selectOption("Results");

@@ -490,6 +490,18 @@ for (const size of ["desktop", "phone"] as const) {
     ]);
     await tab.getByRole("textbox", { name: "Your name" }).waitFor();
     await item("Test it as a guest").getByText("Done").waitFor();
+    // What a trial guest writes ends with the tab.
+    await tab.getByRole("textbox", { name: "Your name" }).fill("Trial");
+    await tab.getByRole("button", { name: "Join" }).click();
+    await tab
+      .getByRole("textbox", { name: "Message", exact: true })
+      .fill("A test");
+    const kept = (where: "localStorage" | "sessionStorage") =>
+      tab.evaluate((where) => JSON.stringify(window[where]), where);
+    await eventually("the tab keeps it", async () =>
+      /A test/.test(await kept("sessionStorage")),
+    );
+    t.notMatch(await kept("localStorage"), /A test/);
     const groups = host.consoleNav.getByRole("list");
     t.same(
       await groups.evaluateAll((lists) =>

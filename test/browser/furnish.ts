@@ -6,13 +6,15 @@ import { allModules, type World } from "./kit.js";
 export interface Furnished {
   stage: string;
   hallway: string;
+  /** A session of its program. */
+  session: string;
 }
 
 /** The rooms of a furnished world, in their order. */
 export const roomNames = {
   stage: "Main stage",
   hallway: "Hallway",
-  program: "Program",
+  program: "Handbook",
   partners: "Partners",
   video: "Recap",
   odd: "Workshop",
@@ -45,7 +47,7 @@ const program = `## Thursday
 
 /**
  * Puts into a world what an event has on its first morning: rooms, a conversation,
- * questions and polls in every state, a direct message, an announcement.
+ * questions and polls in every state, a direct message, an announcement, a program.
  */
 export async function furnish(world: World): Promise<Furnished> {
   const stage = await world.room(roomNames.stage, allModules, {
@@ -98,7 +100,7 @@ export async function furnish(world: World): Promise<Furnished> {
   await say(
     ada,
     hallway,
-    "Yes, in Program. The map talk at 10 is the one to see.",
+    "Yes, in the program. The map talk at 10 is the one to see.",
   );
   await react(ben, hallway, first, "👋");
   await react(dev, hallway, first, "👋");
@@ -183,6 +185,7 @@ export async function furnish(world: World): Promise<Furnished> {
     id: before.id,
     state: "closed",
   });
+  await boss.call("poll.pin", { room: stage, id: lunch.id });
   await poll("Where shall we meet next year?", ["Lisbon", "Oslo"], "draft");
 
   const { id: direct } = await ada.call("chat.direct.create", {
@@ -197,7 +200,40 @@ export async function furnish(world: World): Promise<Furnished> {
     state: "active",
   });
   for (const live of people) live.close();
-  return { stage, hallway };
+  return { stage, hallway, session: await schedule(world) };
+}
+
+/**
+ * Gives a furnished world a program, on a day of its own: what the pages show of it is the
+ * same until then.
+ * @returns the id of the session with the most to show.
+ */
+async function schedule({ api }: World): Promise<string> {
+  const { results } = await api.listRooms();
+  const room_id = results.find(({ name }) => name === roomNames.odd)!.id;
+  const [ada, chloe] = await Promise.all(
+    [
+      { name: "Ada Okafor", organization: "Open Maps, Lagos" },
+      { name: "Chloé Martin", organization: "Grand Format, Lyon" },
+    ].map((speaker) => api.createSpeaker(speaker)),
+  );
+  const at = (time: string) => `2027-05-20T${time}:00Z`;
+  const add = (title: string, start: string, end: string, more: object) =>
+    api.createSession({
+      ...{ title, starts_at: at(start), ends_at: at(end), room_id, ...more },
+    });
+  await add("Welcome", "09:30", "10:00", { track: "Plenary" });
+  const { id } = await add("Maps that age well", "10:00", "10:45", {
+    track: "Craft",
+    speaker_ids: [ada!.id, chloe!.id],
+    description:
+      "Paper yellows, ink fades, and borders move. **What still helps** after 200 years?",
+  });
+  await add("Coffee", "11:15", "11:45", {});
+  await add("Printing large sheets", "11:45", "12:30", {
+    ...{ track: "Craft", speaker_ids: [chloe!.id], state: "draft" },
+  });
+  return id;
 }
 
 /** Sends a message. @returns its id. */

@@ -24,14 +24,15 @@ const wanted: Record<string, readonly string[]> = {
   guest: ["welcome"],
   attendee: [
     ...["lobby", "hallway", "stage", "questions", "polls", "program"],
-    ...["conversation", "profile"],
+    ...["session", "conversation", "profile"],
   ],
   moderator: ["question-queue", "managed-polls", "host-view"],
+  hall: ["welcome", "questions", "poll", "chat"],
   stranger: ["sign-in"],
   console: [
-    ...["overview", "world", "rooms", "room", "invite", "created-link"],
-    ...["roles", "people", "announcements", "results", "history"],
-    ...["activity", "keys"],
+    ...["overview", "world", "program", "rooms", "room", "invite"],
+    ...["created-link", "roles", "people", "announcements", "results"],
+    ...["history", "activity", "keys", "new-webhook", "new-provider"],
   ],
 };
 

@@ -69,3 +69,32 @@ for (const [width, height, picture] of [
     await page.getByText("Sent 👏").last().waitFor({ state: "attached" });
   });
 }
+
+for (const way of ["Play", "elsewhere"] as const) {
+  void t.test(`on a phone, a stream waits for a touch: ${way}`, async (t) => {
+    const stream = { hls_url: "/demo/stream.m3u8" };
+    const stage = await world.room(`Stage ${way}`, [
+      { type: "livestream.native", config: stream },
+      { type: "chat.native", config: {} },
+    ]);
+    const visitor = await world.during(t).visitor({ size: "phone" });
+    visitor.watch.tolerate(/^404: /);
+    // What drives the browser counts as a touch.
+    await visitor.context.addInitScript(() => {
+      const value = { hasBeenActive: false };
+      Object.defineProperty(navigator, "userActivation", { value });
+    });
+    const token = world.token({ uid: "pat", name: "Pat" });
+    const { page } = visitor;
+    await page.goto(`${world.attend}#token=${token}&room=${stage}`);
+    const play = visitor.button("Play");
+    await play.waitFor();
+    t.equal(await page.locator("iframe").count(), 0, "nothing is loaded");
+    await (way === "Play" ? play : visitor.message).tap();
+    const player = page.locator("iframe");
+    await player.waitFor();
+    const hash = new URL((await player.getAttribute("src"))!).hash;
+    const hasSound = new URLSearchParams(hash.slice(1)).has("sound");
+    t.equal(hasSound, way === "Play", "sound is for people who asked");
+  });
+}

@@ -56,7 +56,7 @@ export const tours: readonly Tour[] = [
   {
     name: "attendee",
     begin: (world, options) => world.bearer(me, options),
-    stops: ({ stage, hallway }) => [
+    stops: ({ stage, hallway, session }) => [
       {
         name: "lobby",
         async go(it) {
@@ -143,10 +143,26 @@ export const tours: readonly Tour[] = [
       { name: "questions", go: (it) => tabOf(it, "Questions", "old maps") },
       { name: "polls", go: (it) => tabOf(it, "Polls", "What is for lunch?") },
       {
-        name: "program",
+        name: "handbook",
         async go(it) {
           await enterNamed(it, roomNames.program);
           await main(it).getByRole("table").waitFor();
+        },
+      },
+      {
+        name: "program",
+        async go(it) {
+          await route(it, "#/program");
+          await main(it)
+            .getByRole("link", { name: "Maps that age well" })
+            .waitFor();
+        },
+      },
+      {
+        name: "session",
+        async go(it) {
+          await route(it, `#/program/${session}`);
+          await main(it).getByText("Paper yellows").waitFor();
         },
       },
       {
@@ -270,6 +286,38 @@ export const tours: readonly Tour[] = [
     ],
   },
   {
+    name: "hall",
+    async begin(world, options) {
+      const [stage] = (await world.api.listRooms()).results;
+      const live = await world.live(host);
+      const profile = { display_name: "Screen 1", room_id: stage!.id };
+      const { user } = await live.call("user.kiosk.create", { profile });
+      const { token } = await live.call("user.kiosk.fetch", { id: user.id });
+      live.close();
+      const visitor = await world.visitor(options);
+      const { page } = visitor;
+      await page.goto(`${world.attend}?screen=welcome#token=${token}`);
+      await visitor.heading(stage!.name).waitFor();
+      return visitor;
+    },
+    stops: ({ stage }) =>
+      (
+        [
+          ["welcome", roomNames.stage],
+          ["questions", "How do you keep old maps readable?"],
+          ["poll", "What is for lunch?"],
+          ["chat", "Sound is good at the back."],
+        ] as const
+      ).map(([screen, text]) => ({
+        name: screen,
+        async go({ page }) {
+          const query = new URLSearchParams({ screen, room: stage });
+          await page.goto(new URL(`?${query.toString()}`, page.url()).href);
+          await page.getByText(text).first().waitFor();
+        },
+      })),
+  },
+  {
     name: "stranger",
     async begin(world, options) {
       const visitor = await world.visitor(options);
@@ -291,13 +339,22 @@ export const tours: readonly Tour[] = [
   {
     name: "console",
     begin: (world, options) => world.host(host, options),
-    stops: ({ stage }) => [
+    stops: ({ stage, session }) => [
       page("overview", "Overview", (it) =>
         main(it)
           .getByRole("region", { name: "At a glance" })
           .getByRole("link")
           .nth(3)
           .waitFor(),
+      ),
+      page("program", "Program", (it) =>
+        it.field("Title: Maps that age well").waitFor(),
+      ),
+      page(`program/${session}`, "Maps that age well", (it) =>
+        it.field("Recording").waitFor(),
+      ),
+      page("program/speakers", "Speakers", (it) =>
+        main(it).getByText("Chloé Martin").first().waitFor(),
       ),
       page("world", "Look", (it) => it.field("Title").waitFor()),
       page("keys", "Keys", (it) =>

@@ -1,7 +1,7 @@
 import fc from "fast-check";
 import { marked } from "marked";
 import t from "tap";
-import { isPlain } from "../../web/lib/rich-text.js";
+import { isPlain, withoutMarks } from "../../web/lib/rich-text.js";
 
 const OPTIONS = { async: false, gfm: true, breaks: true } as const;
 
@@ -65,4 +65,18 @@ void t.test("plain is what Markdown leaves as it is", async (t) => {
     { numRuns: 5000 },
   );
   t.ok(count > 100, `${count} of them are plain`);
+});
+
+void t.test("a text without its marks", async (t) => {
+  for (const [text, plain] of [
+    ["Talks and *keynotes*, **live**.", "Talks and keynotes, live."],
+    [
+      "# Stage\n> See the [program](https://a.example/_a_).",
+      "Stage\nSee the program.",
+    ],
+    ["`file_name` is _kept_, 2 ~ 3", "file_name is kept, 2  3"],
+    ["[[[[", "[[[["],
+  ] as const) {
+    t.equal(withoutMarks(text), plain);
+  }
 });

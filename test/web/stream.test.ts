@@ -89,6 +89,7 @@ void t.test("the player reads what the stage wrote", async (t) => {
     title: 'Main "stage" & more',
     lang: "de",
     color: "#0f766e",
+    sound: true,
   };
   t.strictSame(readPlayerHash(playerHash(whole), BASE), whole);
   const plain = { url: "https://a.example/", alternatives: [] };

@@ -52,11 +52,11 @@ export const isPreview =
 /** Whether an organizer tries the event as a new guest, in this tab only: `?guest`. */
 const isTrial = new URLSearchParams(location.search).has("guest");
 
-/**
- * Whether the user is one of this tab only. Notifications and drafts are kept for the whole
- * browser: they belong to its own user, the organizer.
- */
+/** Whether the user is one of this tab only: the browser has the organizer's notifications. */
 export const isOfTab = isPreview || isTrial;
+
+/** Where the user's drafts are: what a trial guest wrote ends with the tab. */
+export const visitorShelf = isOfTab ? tabShelf() : shelf;
 
 function visitors(): Identities | undefined {
   if (isPreview) return previews;
@@ -99,7 +99,7 @@ export function takeToken(): boolean {
 export function forgetVisitor(): void {
   leaveInvite();
   identities?.forget();
-  if (world === null || isOfTab) return;
-  forgetAll(`foyer:${world}:chat:`);
-  forgetAll(`foyer:${world}:draft:`);
+  if (world === null) return;
+  forgetAll(`foyer:${world}:chat:`, isOfTab);
+  forgetAll(`foyer:${world}:draft:`, isOfTab);
 }

@@ -1,4 +1,5 @@
-import { getContext, setContext } from "svelte";
+import { getContext, setContext, type Snippet } from "svelte";
+import { writable, type Writable } from "svelte/store";
 
 const KEY = Symbol("parts");
 
@@ -13,6 +14,17 @@ export const provideParts = (parts: Parts): Parts => setContext(KEY, parts);
 
 /** The parts of the room around a component; undefined outside of rooms. */
 export const useParts = (): Parts | undefined => getContext(KEY);
+
+const TOOLS = Symbol("tools");
+
+/** The button of a part that stands beside its heading, such as the search of a chat. */
+export type Tools = Writable<Snippet | undefined>;
+
+/** Offers the components below a place beside their heading. */
+export const provideTools = (): Tools => setContext(TOOLS, writable());
+
+/** The place beside the heading of a component. */
+export const useTools = (): Tools | undefined => getContext(TOOLS);
 
 const HALL = Symbol("hall");
 

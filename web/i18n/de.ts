@@ -384,6 +384,7 @@ export const de: Messages = {
     ended: "Der Stream wurde unterbrochen.",
     broken: "Der Stream kann nicht abgespielt werden.",
     waiting: "Der Player versucht es von selbst noch einmal.",
+    play: "Abspielen",
     unmute: "Ton einschalten",
     version: "Fassung",
     defaultVersion: "Standard",

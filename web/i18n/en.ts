@@ -366,6 +366,7 @@ export const en = {
     ended: "The stream was interrupted.",
     broken: "This stream can’t be played.",
     waiting: "The player tries again by itself.",
+    play: "Play",
     unmute: "Unmute",
     version: "Version",
     defaultVersion: "Default",

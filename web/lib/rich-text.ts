@@ -20,6 +20,13 @@ const LEADING = /^\s*(?:[#>+|=-]|\d+[.)])/;
 export const isPlain = (text: string, inline: boolean): boolean =>
   !MEANINGFUL.test(text) && (inline || !LEADING.test(text));
 
+/** Markdown without its marks, where a text has a line or two and leads nowhere itself. */
+export const withoutMarks = (text: string): string =>
+  text
+    .replace(/!?\[([^[\]]*)\]\([^()]*\)/g, "$1")
+    .replace(/^[#>]+ /gm, "")
+    .replace(/[*~`]|(?<![a-z\d])_|_(?![a-z\d])/gi, "");
+
 /** The libraries, once they are there. */
 let renderer: typeof import("./markdown.js") | undefined;
 

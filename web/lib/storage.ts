@@ -11,12 +11,12 @@ export function memoryShelf(): Shelf {
   };
 }
 
-/** `localStorage`, or a shelf that forgets. A full or forbidden storage breaks no page. */
-export function browserShelf(): Shelf {
+/** Storage of a browser, or a shelf that forgets. A full or forbidden storage breaks no page. */
+function shelfIn(storage: () => Storage): Shelf {
   const memory = memoryShelf();
   const tried = <T>(work: (storage: Storage) => T, otherwise: () => T): T => {
     try {
-      return work(localStorage);
+      return work(storage());
     } catch {
       return otherwise();
     }
@@ -47,6 +47,12 @@ export function browserShelf(): Shelf {
   };
 }
 
+/** `localStorage`: what is on it stays in this browser. */
+export const browserShelf = (): Shelf => shelfIn(() => localStorage);
+
+/** A shelf of this tab alone, which ends with it. Pages of other tabs don't see what is on it. */
+export const tabShelf = (): Shelf => shelfIn(() => sessionStorage);
+
 /** The names of all items of `localStorage`. */
 export function namesKept(): string[] {
   try {
@@ -56,20 +62,14 @@ export function namesKept(): string[] {
   }
 }
 
-/**
- * A shelf of this tab alone, which ends with it. Pages of other tabs don't see what is on it.
- */
-export function tabShelf(): Shelf {
+/** Removes all items whose names begin so, in this tab or in this browser. */
+export function forgetAll(prefix: string, ofTab = false): void {
   try {
-    return sessionStorage;
+    const storage = ofTab ? sessionStorage : localStorage;
+    for (const name of Object.keys(storage)) {
+      if (name.startsWith(prefix)) storage.removeItem(name);
+    }
   } catch {
-    return memoryShelf();
-  }
-}
-
-/** Removes all items of `localStorage` whose names begin so. */
-export function forgetAll(prefix: string): void {
-  for (const name of namesKept()) {
-    if (name.startsWith(prefix)) localStorage.removeItem(name);
+    // The browser forbids storage: there is nothing to remove.
   }
 }

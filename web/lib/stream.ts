@@ -79,11 +79,14 @@ export interface Playing extends Stream {
   readonly lang: string;
   /** Such as `#1a2b3c`. */
   readonly color?: string;
+  /** Whether the viewer asked for it, so that it need not begin silently. */
+  readonly sound?: boolean;
 }
 
 /** The `#` of the player's address. */
 export function playerHash(playing: Playing): string {
-  const { url, alternatives, subtitles, image, title, lang, color } = playing;
+  const { url, alternatives, subtitles, image, title, lang } = playing;
+  const { color, sound } = playing;
   const params = new URLSearchParams({ src: url, title, lang });
   if (alternatives.length > 0) {
     const list = alternatives.map(({ label, url }) => ({
@@ -95,6 +98,7 @@ export function playerHash(playing: Playing): string {
   if (subtitles) params.set("subtitles", subtitles);
   if (image) params.set("image", image);
   if (color) params.set("color", color);
+  if (sound) params.set("sound", "1");
   return `#${params.toString()}`;
 }
 
@@ -124,6 +128,7 @@ export function readPlayerHash(
     title: params.get("title") ?? "",
     lang: params.get("lang") ?? "",
     ...(color && { color }),
+    ...(params.has("sound") && { sound: true }),
   };
 }
 

@@ -60,8 +60,18 @@ export class Player {
     this.#engine = play(this.#video, this.#url, (failure) =>
       this.#failed(failure),
     );
-    this.#video.play().catch(() => {
-      // The browser wants a click; its controls show how.
+    this.#play();
+  }
+
+  #play(): void {
+    const video = this.#video;
+    video.play().catch((error: unknown) => {
+      const isRefused =
+        error instanceof DOMException && error.name === "NotAllowedError";
+      // Otherwise the browser wants a click; its controls show how.
+      if (!isRefused || video.muted) return;
+      video.muted = true;
+      this.#play();
     });
   }
 
@@ -69,7 +79,7 @@ export class Player {
     this.#failures = 0;
     this.#hasPlayed = true;
     this.#screen.show("video");
-    if (this.#video.paused) this.#video.play().catch(() => {});
+    if (this.#video.paused) this.#play();
     // hls.js empties all captions when it begins, so they come after it.
     const { subtitles, lang } = this.#playing;
     if (subtitles) this.#screen.captions(subtitles, lang);

@@ -24,7 +24,7 @@ export class Screen {
     video.controls = true;
     video.playsInline = true;
     // Browsers block autoplay with sound, and sudden sound startles viewers.
-    video.muted = true;
+    video.muted = playing.sound !== true;
     video.autoplay = true;
     const heading = element("h1", "unseen");
     heading.textContent = playing.title || t("stage.stream");

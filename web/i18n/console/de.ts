@@ -826,6 +826,8 @@ export const de: ConsoleMessages = {
     changes: "Geändert: {fields}",
     before: "Vorher",
     after: "Nachher",
+    yes: "Ja",
+    no: "Nein",
     kind_world: "Veranstaltung",
     kind_room: "Räume",
     kind_user: "Personen",

@@ -796,6 +796,8 @@ export const en = {
     changes: "Changed: {fields}",
     before: "Before",
     after: "After",
+    yes: "Yes",
+    no: "No",
     kind_world: "Event",
     kind_room: "Rooms",
     kind_user: "People",
