@@ -824,6 +824,7 @@ export const de: ConsoleMessages = {
     none: "Noch nichts",
     noneText: "Hier erscheint, was Leitung und Moderation tun.",
     changes: "Geändert: {fields}",
+    contents: "Inhalt",
     before: "Vorher",
     after: "Nachher",
     yes: "Ja",

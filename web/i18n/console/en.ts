@@ -794,6 +794,7 @@ export const en = {
     none: "Nothing yet",
     noneText: "What hosts and moderators do appears here.",
     changes: "Changed: {fields}",
+    contents: "Contents",
     before: "Before",
     after: "After",
     yes: "Yes",
