@@ -17,27 +17,6 @@ void t.test("sending", async (t) => {
   const talk = await startTalk(t, {}, [demo(), demo({ id: "other" })]);
   const { live } = talk;
 
-  await t.test("1 the answer comes before the own event", async (t) => {
-    const channel = await talk.room();
-    const ann = await talk.member("ann", channel);
-    await talk.calm(channel, ann);
-    const payload = message(channel, text("x"));
-    for (let i = 0; i < 20; i++) ann.sendFrame("chat.send", `s${i}`, payload);
-    const order: string[] = [];
-    const ids: number[] = [];
-    while (order.length < 40) {
-      const [name, second, result] = await ann.frame();
-      order.push(name);
-      if (name === "success") ids.push((result as Json).event.event_id);
-      else t.equal((second as Json).event_id, ids.at(-1), "pushed next");
-    }
-    t.same(order, Array(20).fill(["success", "chat.event"]).flat());
-    t.same(
-      ids,
-      [...ids].sort((a, b) => a - b),
-    );
-  });
-
   const files = [
     { url: "https://x.test/a.png", name: "a", mimeType: "image/png" },
   ];

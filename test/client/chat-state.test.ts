@@ -31,7 +31,10 @@ void t.test("what is unread, and the channels of a user", async (t) => {
   t.same(ids(), [hall, direct.id]);
   t.not(live.state, before, "a new object");
   const dm = live.channel(direct.id);
-  const [id] = await house.say(hall, `@${ada}`);
+  const said = await store.chat.send(world, hall, {
+    ...{ sender: ben, content: { type: "text", body: `@${ada}` } },
+    ...{ mentioned: [ada], volatile: true },
+  });
   await until(() => channel.notifications === 1);
   t.ok(channel.isUnread);
   const first = await store.chat.send(world, direct.id, {
@@ -46,7 +49,7 @@ void t.test("what is unread, and the channels of a user", async (t) => {
   t.equal(dm.readPointer, first.event.id);
   await until(() => dm.notifications === 0);
   t.notOk(dm.isUnread);
-  await live.call("chat.mark_read", { channel: hall, id: id! });
+  await live.call("chat.mark_read", { channel: hall, id: said.event.id });
   await until(() => channel.notifications === 0);
   t.notOk(channel.isUnread);
   await channel.leave();

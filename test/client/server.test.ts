@@ -1,13 +1,12 @@
 import { configOf } from "../stack.js";
-import type { AddressInfo } from "node:net";
 import t from "tap";
 import { createApp } from "../../app.js";
 import { loadConfig } from "../../config.js";
-import { Foyer, type LiveError, type LiveOptions } from "../../client/index.js";
+import { Foyer, type LiveError } from "../../client/index.js";
 import { startTestServer } from "../../testing.js";
 import { putDatabase } from "../database.js";
 import { keyOf, listen, tokenOf, until, worldOf } from "../helper.js";
-import { liveOf, next, rejection } from "./house.js";
+import { House, liveOf, next, rejection, type Visitor } from "./house.js";
 import { testdir } from "../testdir.js";
 
 // The live client and the real server.
@@ -80,64 +79,35 @@ void t.test("two people see each other", async (t) => {
 });
 
 void t.test("whom the server turns away", async (t) => {
-  const server = await startTestServer();
-  t.teardown(() => server.close());
-  await server.createWorld({ id: "demo" });
-  const expired = await server.token("demo", { uid: "a", expiresIn: "-1m" });
-  const cases: [code: string, options: Partial<LiveOptions>][] = [
+  const house = await House.open(t);
+  const expired = tokenOf(
+    (await house.store.worlds.get(house.world))!.value.config.JWT_secrets[0]!,
+    { uid: "a", exp: 1 },
+  );
+  const none = { token: undefined };
+  const cases: [code: string, options: Visitor][] = [
     ["world.unknown_world", { world: "other" }],
-    ["auth.missing_id_or_token", { clientId: undefined }],
-    ["protocol.invalid_payload", { clientId: "a b" }],
+    ["auth.missing_id_or_token", none],
+    ["protocol.invalid_payload", { ...none, clientId: "a b" }],
     ["auth.invalid_token", { token: "abc" }],
     ["auth.expired_token", { token: expired }],
     ["auth.expired_token", { token: () => expired }],
   ];
   for (const [code, options] of cases) {
-    const live = liveOf(t, server, options);
+    const { live } = await house.client(options);
     t.match(await rejection(live.connected()), { code });
   }
 });
 
 void t.test("a replaced connection does not come back", async (t) => {
-  const server = await startTestServer();
-  t.teardown(() => server.close());
-  await server.createWorld({ id: "demo", config: { connection_limit: 1 } });
-  const old = liveOf(t, server);
-  await old.connected();
+  const house = await House.open(t);
+  const config = { connection_limit: 1 };
+  await house.store.worlds.configure(house.world, { config });
+  const { live: old } = await house.visit();
   const closed = next(old, "client.closed");
-  const young = liveOf(t, server);
-  await young.connected();
+  const { live: young } = await house.visit();
   t.match(await closed, { code: "connection.replaced" });
   t.ok(await young.call("user.list.blocked"));
-});
-
-void t.test("a server restarts, and a room is entered again", async (t) => {
-  const dataDir = testdir(t);
-  await putDatabase(dataDir, [worldOf("demo")]);
-  const config = await configOf(dataDir);
-  const before = createApp({ config });
-  const port = await listen(before);
-  const baseUrl = `http://127.0.0.1:${port}`;
-  const token = tokenOf(keyOf("demo"), { uid: "7", traits: ["admin", "api"] });
-  const live = liveOf(t, { baseUrl }, { token });
-  const { room } = await live.call("room.create", {
-    name: "Hall",
-    description: null,
-  });
-  await live.call("room.enter", { room });
-  const disconnected = next(live, "client.disconnected");
-  await before.close();
-  t.match(await disconnected, { error: { code: "client.disconnected" } });
-
-  const waiting = live.call("room.config.list");
-  const restored = next(live, "client.room_restored");
-  const after = createApp({ config });
-  t.teardown(() => after.close());
-  await after.listen({ host: "127.0.0.1", port });
-  t.equal((after.server.address() as AddressInfo).port, port);
-  t.match(await waiting, [{ id: room }]);
-  t.match(await restored, { room, viewers: [{ id: live.state!.user.id }] });
-  await until(() => live.state!.rooms[0]!.users === "few");
 });
 
 void t.test("changes go on after a restart, each once", async (t) => {

@@ -9,6 +9,7 @@ import {
   soon,
   startLive,
 } from "./client.js";
+import { commands } from "../votes/commands.js";
 
 const keys = (value: object) => Object.keys(value).sort();
 const invalid = "protocol.invalid_payload";
@@ -187,7 +188,10 @@ void t.test("reactions", async (t) => {
 });
 
 void t.test("rooms that commands do not find", async (t) => {
-  const live = await startLive(t, {}, [demo(), demo({ id: "other" })]);
+  const live = await startLive(t, { commandsPerSecond: 10_000 }, [
+    demo(),
+    demo({ id: "other" }),
+  ]);
   const admin = await live.admin();
   const room = await makeRoom(live);
   const foreign = await makeRoom(live, {}, "other");
@@ -201,7 +205,9 @@ void t.test("rooms that commands do not find", async (t) => {
     "config.get",
     "config.patch",
     "schedule",
-  ].map((word) => `room.${word}`);
+  ]
+    .map((word) => `room.${word}`)
+    .concat(commands.map(({ action }) => action));
   const unknown = { code: "room.unknown", message: "Unknown room ID" };
   const ids = [randomUUID(), "x", "", 5, null, {}, [room], foreign, deleted];
   for (const action of actions) {

@@ -5,7 +5,7 @@ import { keyOf, spawnFoyer, startFoyer, worldOf } from "../helper.js";
 import { shared } from "../shared.js";
 import { testdir } from "../testdir.js";
 
-// All rows of `foyer conformance`, by the command itself: on one server with SQLite, or on two
+// All rows of `foyer conformance`, by the command itself: on two processes with SQLite, or on two
 // nodes with PostgreSQL and Valkey (`npm run test:shared`).
 
 interface Report {
@@ -31,7 +31,8 @@ void t.test("Foyer conforms to its protocol", async (t) => {
     dataDir,
     [...worlds, ...others].map((id) => worldOf(id)),
   );
-  const nodes = [await startFoyer(t, dataDir)];
+  const env: Record<string, string> = shared ? {} : { WORKERS: "2" };
+  const nodes = [await startFoyer(t, dataDir, [], env)];
   if (shared) nodes.push(await startFoyer(t, dataDir));
   const urls = nodes.map(({ address }) => address);
   const names = new Set<string>();

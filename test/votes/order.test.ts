@@ -100,41 +100,6 @@ void t.test("the module, and what is checked first", async (t) => {
     );
   });
 
-  await t.test("A3, 3.1 rooms that are none", async (t) => {
-    const foreign = await votes.room({ world: "other" });
-    const deleted = await votes.room();
-    await host.do("room.delete", { room: deleted });
-    const none = [
-      randomUUID(),
-      foreign,
-      deleted,
-      "x",
-      "",
-      5,
-      null,
-      {},
-      [],
-      true,
-    ];
-    for (const room of none) {
-      const name = JSON.stringify(room);
-      for (const client of [host, nobody]) {
-        const found = await codes(client, room);
-        t.same(
-          found,
-          table(() => "room.unknown"),
-          name,
-        );
-      }
-    }
-    const found = await codes(host, undefined);
-    t.same(
-      found,
-      table(() => "room.unknown"),
-      "no room named",
-    );
-  });
-
   await t.test("1 a command without an id is carried out, too", async (t) => {
     const room = await votes.room();
     await votes.calm(host);
