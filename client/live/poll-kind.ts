@@ -1,4 +1,5 @@
 import type { ListedPoll, SentPoll } from "../../schemas/live/index.js";
+import { isPublic } from "../../schemas/plain/items.js";
 import type { Doubt } from "./doubts.js";
 import { ItemKind, type Order } from "./item-kind.js";
 import { isSame } from "./listed.js";
@@ -20,8 +21,7 @@ export class PollKind extends ItemKind<ListedPoll, SentPoll> {
     known: ListedPoll | undefined,
     order?: Order,
   ): ListedPoll | undefined {
-    const isPublic = poll.state === "open" || poll.state === "closed";
-    if (!isPublic && !this.may("manage")) return undefined;
+    if (!isPublic(poll) && !this.may("manage")) return undefined;
     const chosen =
       order?.action === "vote"
         ? (order.payload as { options: string[] }).options

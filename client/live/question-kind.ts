@@ -1,4 +1,5 @@
 import type { ListedQuestion, SentQuestion } from "../../schemas/live/index.js";
+import { isVisible } from "../../schemas/plain/items.js";
 import type { Doubt } from "./doubts.js";
 import { ItemKind, type Order } from "./item-kind.js";
 
@@ -27,10 +28,10 @@ export class QuestionKind extends ItemKind<ListedQuestion, SentQuestion> {
     known: ListedQuestion | undefined,
     order?: Order,
   ): ListedQuestion | undefined {
-    const { id, state } = question;
+    const { id } = question;
     if (order?.action === "ask") this.#own.add(id);
     const isSeen =
-      state === "visible" || this.may("moderate") || this.#own.has(id);
+      isVisible(question) || this.may("moderate") || this.#own.has(id);
     if (!isSeen) return undefined;
     const { vote = true } = (order?.payload ?? {}) as { vote?: unknown };
     const isVote = order?.action === "vote";

@@ -9,6 +9,7 @@ import type {
   SentWorld,
   WorldChange,
 } from "../../schemas/live/index.js";
+import { isVisible } from "../../schemas/plain/announcements.js";
 
 /** A user's view of a world. A new object after each change. */
 export interface LiveState {
@@ -80,7 +81,7 @@ const changes: Changes = {
     data.id === user.id ? { user: { ...user, ...data } } : {},
   "announcement.created_or_updated": ({ announcements }, data) => {
     const others = without(announcements, data);
-    if (!isVisible(data)) return { announcements: others };
+    if (!isShown(data)) return { announcements: others };
     const shown = { ...data, is_visible: true };
     return others.length === announcements.length
       ? { announcements: [...others, shown] }
@@ -235,14 +236,13 @@ const without = <T extends { id: string }>(
 ): T[] => list.filter((it) => it.id !== id);
 
 /** The push leaves out `is_visible` if the announcement was not visible before. */
-const isVisible = ({
+const isShown = ({
   is_visible,
   state,
-  show_until,
+  show_until: until,
 }: Pushes["announcement.created_or_updated"]): boolean =>
   is_visible ??
-  (state === "active" &&
-    (show_until === null || Date.parse(show_until) > Date.now()));
+  isVisible({ state, show_until: until === null ? null : Date.parse(until) });
 
 /** A room that the user may see. */
 export const roomIn = (state: LiveState | undefined, id: string) =>

@@ -25,10 +25,18 @@ void t.test(
         if (!isOwn) foreign.push(`${file}: ${fileName}`);
       }
     }
-    const rules = "../../schemas/plain/program.js";
-    t.same(foreign.sort(), [`live/program.js: ${rules}`, "live/socket.js: ws"]);
-    const shared = await readFile(join(root, "live", rules), "utf8");
-    t.notMatch(shared, /^import/m, "the server's rules import nothing");
+    const rules = (name: string) => `../../schemas/plain/${name}.js`;
+    t.same(foreign.sort(), [
+      `live/poll-kind.js: ${rules("items")}`,
+      `live/program.js: ${rules("program")}`,
+      `live/question-kind.js: ${rules("items")}`,
+      "live/socket.js: ws",
+      `live/state.js: ${rules("announcements")}`,
+    ]);
+    for (const name of ["announcements", "items", "program"]) {
+      const shared = await readFile(join(root, "live", rules(name)), "utf8");
+      t.notMatch(shared, /^import/m, "the server's rules import nothing");
+    }
     const socket = await readFile(join(root, "live/socket.js"), "utf8");
     t.notMatch(socket, /^import/m, "only when it is needed");
   },
