@@ -2,7 +2,7 @@ import SqliteDatabase from "better-sqlite3";
 import t from "tap";
 import { StoreError } from "../../db/contract/store.js";
 import { forPostgres, forSqlite } from "../../db/shared/migrations/dialects.js";
-import { batches } from "../../db/sqlite/engine/batches.js";
+import { batches } from "../../db/sqlite/engine/write-runner.js";
 import { sqlOn } from "../../db/sqlite/engine/sql.js";
 import type { WriteCall, Writes } from "../../db/sqlite/engine/write-calls.js";
 import type { WriteLog } from "../../db/sqlite/log/log-writes.js";

@@ -1,5 +1,5 @@
 import { parentPort, workerData } from "node:worker_threads";
-import { toFault } from "./batches.js";
+import { toFault } from "./write-calls.js";
 import { openForReading, storeErrorOf } from "./database.js";
 import { ReadCache } from "./read-cache.js";
 import { roomReads } from "../rooms/room-reads.js";

@@ -1,4 +1,5 @@
 import type { Statement } from "better-sqlite3";
+import type { Author } from "../../contract/author.js";
 import {
   type AnyDomain,
   type BoundAll,
@@ -9,7 +10,6 @@ import {
 import { domains, type DomainWrite } from "../../shared/index.js";
 import type { Reading, Sql } from "../../shared/sql.js";
 import type { Connection } from "./connection.js";
-import type { Writer } from "./writer.js";
 
 /** A statement of SQLite, and which parameter each of its places takes. */
 interface Prepared {
@@ -106,13 +106,22 @@ function bound(value: unknown): unknown {
   return Array.isArray(value) ? JSON.stringify(value) : value;
 }
 
+/** Runs the writes of domains. */
+interface DomainWriter {
+  runOfDomain(
+    write: DomainWrite,
+    by: Author | undefined,
+    args: readonly unknown[],
+  ): Promise<unknown>;
+}
+
 /**
  * The methods of all domains. Reads run on the event loop, and writes in the thread.
  * @param erasing runs a write whose old bytes have to leave the log.
  */
 export function boundDomains(
   sql: Reading,
-  writer: Writer,
+  writer: DomainWriter,
   erasing: <T>(write: () => Promise<T>) => Promise<T>,
 ): BoundAll<typeof domains> {
   const bind = (name: string, one: AnyDomain) => {

@@ -69,3 +69,9 @@ export interface WriteOptions {
   /** How long a write waits for the lock of another process, in milliseconds. */
   lockTimeout: number;
 }
+
+/** A bug of Foyer. Its stack goes to the log, and nothing to the client. */
+export function toFault(error: unknown): Failure & { field?: undefined } {
+  const { stack, message } = error as Error;
+  return { problem: "fault", message: stack ?? message };
+}

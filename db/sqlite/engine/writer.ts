@@ -4,14 +4,14 @@ import type { OnAppended } from "../../log/entries.js";
 import { frozen } from "../../rules/versions.js";
 import type { DomainWrite } from "../../shared/index.js";
 import { fromSent } from "../log/log-writes.js";
-import { toFault } from "./batches.js";
 import { ownRunner, type Runner, threadRunner } from "./runners.js";
-import type {
-  WriteAnswer,
-  WriteCall,
-  WriteName,
-  WriteOptions,
-  Writes,
+import {
+  toFault,
+  type WriteAnswer,
+  type WriteCall,
+  type WriteName,
+  type WriteOptions,
+  type Writes,
 } from "./write-calls.js";
 
 /** How long patient items gather, in milliseconds. */
