@@ -131,11 +131,6 @@ export class Replica {
     if (followed && --followed.holders === 0) followed.since = this.#time;
   }
 
-  /** Whether this process follows a scope. */
-  follows(scope: string): boolean {
-    return this.#followed.has(scope);
-  }
-
   /** The other processes that follow a scope that this one follows. */
   othersIn(scope: string): string[] {
     return [...(this.#followed.get(scope)?.copies.processes ?? [])];

@@ -114,10 +114,8 @@ export class Notices {
   }
 
   /**
-   * A new event of a channel. It is called once for each event in the order of the
-   * channel, after the subscribers got it, also for channels without any. It
-   * pushes to users on the unread list and to users with a notification.
-   * @param state of the world.
+   * A new event of a channel. It is called once for each, in their order, after the subscribers
+   * got it, also for channels without any.
    */
   async delivered(state: WorldState, delivery: Delivery): Promise<void> {
     const { event } = delivery;

@@ -13,7 +13,7 @@ import type { View, WorldState } from "../../../rules/world-state.js";
 import type { ListedChannel } from "./channel-list.js";
 import type { Made } from "./mark.js";
 import { type MarkPorts, Marks } from "./marks.js";
-import { Notices, UnreadLists } from "./notices.js";
+import { type NoticeParts, Notices, UnreadLists } from "./notices.js";
 import { OwnChannels, type OwnChannelPorts } from "./own-channels.js";
 import { ReadState } from "./read-state.js";
 
@@ -34,10 +34,7 @@ const countsFrame = (reader: ReadState, view: View): Buffer =>
 export interface ReadStatePorts extends MarkPorts, OwnChannelPorts {
   readonly store: OwnChannelPorts["store"];
   readonly hub: Hub;
-  /** The last entry of a world that this process has got. */
-  readonly reached: (world: string) => number;
-  /** The id of an event up to which this process has delivered all events of a channel. */
-  readonly lastDelivered: (world: string, channel: string) => number;
+  readonly lastDelivered: NoticeParts["lastDelivered"];
   /** The id of an event up to which the notices of a channel were sent. */
   readonly lastNoticed: (world: string, channel: string) => number;
 }
