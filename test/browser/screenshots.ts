@@ -1,57 +1,242 @@
 import { mkdirSync, readdirSync, rmSync } from "node:fs";
 import { join } from "node:path";
 import sharp from "sharp";
+import { DEMO, ensureDemo } from "../../cli/demo/demo.js";
+import { scheduleDemo } from "../../cli/demo/demo-program.js";
+import { Foyer, type Live } from "../../client/index.js";
 import { playlistAt } from "../../plugins/web/stream.js";
-import { furnish } from "./furnish.js";
+import { keyOf } from "../helper.js";
+import { say } from "./furnish.js";
 import {
-  allModules,
   type Lifetime,
   type Scheme,
   Site,
   type Size,
-  type Visitor,
+  Visitor,
+  World,
 } from "./kit.js";
-import { tours } from "./tour.js";
 
-// `npm run screenshots` takes pictures of the pages for the documents: of each in both
-// color schemes, on a desk and on a phone. It shows invented people, and no times, so that
-// a picture changes only when a page does.
+// `npm run screenshots` takes pictures of the demo for the documents, as `npm start` shows it: of
+// its pages in both color schemes, on a desk and on a phone. The times in them are those of the run.
 
 const FOLDER = "docs/screenshots";
-
-/** The stops of each tour that are worth a picture. */
-const wanted: Record<string, readonly string[]> = {
-  guest: ["welcome"],
-  attendee: [
-    ...["lobby", "hallway", "stage", "questions", "polls", "program"],
-    ...["session", "conversation", "profile"],
-  ],
-  moderator: ["question-queue", "managed-polls", "host-view"],
-  hall: ["welcome", "questions", "poll", "chat"],
-  stranger: ["sign-in"],
-  console: [
-    ...["overview", "world", "program", "rooms", "room", "invite"],
-    ...["created-link", "roles", "people", "announcements", "results"],
-    ...["history", "activity", "keys", "new-webhook", "new-provider"],
-  ],
-};
 
 const viewports: Record<Size, { width: number; height: number }> = {
   desktop: { width: 1280, height: 800 },
   phone: { width: 390, height: 844 },
 };
 
-/** What differs from run to run. */
-const HIDDEN = `
-  time, [data-varies] { visibility: hidden !important; }
-  * { caret-color: transparent !important; }
-`;
-
 /** The stream of the demo, as one that is over: it is at the same place in each picture. */
 const RECORDING = `${playlistAt(24_000)}#EXT-X-ENDLIST\n`;
 
 /** Where the stream stands still, in seconds. */
 const MOMENT = 6;
+
+/** A page that is worth a picture. */
+interface Shot {
+  name: string;
+  /** What follows the address of the page. */
+  path?: string;
+  /** What the picture waits for. */
+  text: string | RegExp;
+  act?: (visitor: Visitor) => Promise<unknown>;
+}
+
+/** The pages that one person shows. */
+interface Series {
+  as: string;
+  /** The address that signs the person in. */
+  begin: string;
+  shots: Shot[];
+}
+
+const ends: (() => unknown)[] = [];
+const home: Lifetime = { teardown: (work) => void ends.unshift(work) };
+
+const host = { uid: "demo-host", name: "Hanna", traits: ["admin", "api"] };
+const me = { uid: "mara", name: "Mara Lindqvist" };
+
+/** The world of the demo, with a key of these tests. */
+async function openDemo(): Promise<World> {
+  const site = await Site.open(home);
+  const { baseUrl } = site;
+  const { store, files } = site.server.app;
+  await ensureDemo(store);
+  const now = Date.now();
+  await scheduleDemo({ store, files, world: DEMO, address: baseUrl, now });
+  const token = await site.server.token(DEMO, { traits: ["admin", "api"] });
+  const api = new Foyer({ baseUrl, world: DEMO, token });
+  const { config } = await api.getWorld();
+  await api.updateWorld({ config: { ...config, JWT_secrets: [keyOf(DEMO)] } });
+  return new World(home, site.browser, baseUrl, DEMO);
+}
+
+/** Does what the people of the demo do not do by themselves. */
+async function prepare(world: World): Promise<Series[]> {
+  const { results: rooms } = await world.api.listRooms();
+  const idOf = (name: string) => rooms.find((it) => it.name === name)!.id;
+  const stage = idOf("Main stage");
+  const [boss, mine, mira] = (await Promise.all(
+    [host, me, { uid: "demo-mira", name: "Mira", traits: ["speaker"] }].map(
+      (bearer) => world.live(bearer),
+    ),
+  )) as [Live, Live, Live];
+  const { id: direct } = await mira.call("chat.direct.create", {
+    users: [mine.state!.user.id],
+    hide: false,
+  });
+  await say(mira, direct, "Shall we sit together at lunch?");
+  await say(mine, direct, "Gladly. At the window?");
+  await boss.call("room.enter", { room: stage });
+  const questions = await boss.call("question.list", { room: stage });
+  const asked = questions.find(({ content }) => content.includes("readable"))!;
+  await boss.call("question.pin", { room: stage, id: asked.id });
+  const [poll] = await boss.call("poll.list", { room: stage });
+  await boss.call("poll.pin", { room: stage, id: poll!.id });
+  const { user } = await boss.call("user.kiosk.create", {
+    profile: { display_name: "Screen", room_id: stage },
+  });
+  const kiosk = await boss.call("user.kiosk.fetch", { id: user.id });
+  for (const live of [boss, mine, mira]) live.close();
+
+  const answer = await world.api.request("GET", "/sessions/?page_size=200");
+  const { results: sessions } = (await answer.json()) as {
+    results: { id: string; title: string; room_id: string; ends_at: string }[];
+  };
+  const session = sessions.find(
+    ({ room_id, ends_at }) =>
+      room_id === stage && Date.parse(ends_at) > Date.now(),
+  )!;
+  const onStage = `#/rooms/${stage}`;
+  const signedIn = (page: string, token: string) => `${page}#token=${token}`;
+  const page = (name: string, text: string | RegExp): Shot => ({
+    ...{ name, path: `#/${name}`, text },
+  });
+  const tab =
+    (name: string): Shot["act"] =>
+    (it) =>
+      it.tab(name).click();
+  const press =
+    (name: string): Shot["act"] =>
+    (it) =>
+      it.button(name).click();
+  return [
+    {
+      as: "guest",
+      begin: world.attend,
+      shots: [{ name: "welcome", text: "Your name" }],
+    },
+    {
+      as: "attendee",
+      begin: signedIn(world.attend, world.token(me)),
+      shots: [
+        { name: "lobby", path: "#/", text: "Help desk" },
+        { name: "stage", path: onStage, text: /back row/ },
+        {
+          name: "questions",
+          path: onStage,
+          text: /readable/,
+          act: tab("Questions"),
+        },
+        {
+          name: "polls",
+          path: onStage,
+          text: poll!.content,
+          act: tab("Polls"),
+        },
+        {
+          name: "hallway",
+          path: `#/rooms/${idOf("Hallway")}`,
+          text: /Vote for mine/,
+        },
+        { name: "program", path: "#/program", text: session.title },
+        {
+          name: "session",
+          path: `#/program/${session.id}`,
+          text: "Speakers",
+        },
+        {
+          name: "conversation",
+          path: `#/messages/${direct}`,
+          text: /At the window/,
+        },
+        page("profile", "Notifications"),
+      ],
+    },
+    {
+      as: "moderator",
+      begin: signedIn(world.attend, world.token(host)),
+      shots: [
+        {
+          name: "question-queue",
+          path: onStage,
+          text: /how you set up a poll/,
+          act: tab("Questions"),
+        },
+        { name: "host-view", path: `${onStage}/host`, text: /readable/ },
+      ],
+    },
+    {
+      as: "hall",
+      begin: signedIn(`${world.attend}?screen=welcome`, kiosk.token),
+      shots: (
+        [
+          ["welcome", "Main stage"],
+          ["questions", /readable/],
+          ["poll", poll!.content],
+          ["chat", /back row/],
+        ] as const
+      ).map(([name, text]) => ({
+        ...{ name, text, path: `?screen=${name}&room=${stage}` },
+      })),
+    },
+    {
+      as: "stranger",
+      begin: world.console,
+      shots: [{ name: "sign-in", text: "Paste a token" }],
+    },
+    {
+      as: "console",
+      begin: signedIn(world.console, world.token(host)),
+      shots: [
+        page("overview", "At a glance"),
+        page("world", "Main color"),
+        page("program", "All times are in"),
+        page("rooms", "Help desk"),
+        { name: "room", path: onStage, text: "Add a part" },
+        page("invite", "The event’s address"),
+        {
+          name: "created-link",
+          path: "#/invite",
+          text: "Save as CSV",
+          act: async (it) => {
+            await it.page.getByRole("radio", { name: /^One person/ }).check();
+            await it.button("Create link").click();
+          },
+        },
+        page("roles", "Take part"),
+        page("people", "Mara Lindqvist"),
+        page("announcements", "Announcements"),
+        page("results", "Charts"),
+        page("history", "created a screen"),
+        page("activity", "Connections"),
+        page("keys", "Rotate keys"),
+        {
+          name: "webhooks",
+          path: "#/webhooks",
+          text: "Everything",
+          act: press("New webhook"),
+        },
+        {
+          name: "providers",
+          path: "#/providers",
+          text: "Client secret",
+          act: press("New provider"),
+        },
+      ],
+    },
+  ];
+}
 
 /** Waits until all that a page shows is there; a stream stops at its moment. */
 async function settle({ page }: Visitor): Promise<void> {
@@ -77,58 +262,61 @@ async function settle({ page }: Visitor): Promise<void> {
     }, MOMENT);
 }
 
-const ends: (() => unknown)[] = [];
-const home: Lifetime = { teardown: (work) => void ends.unshift(work) };
+async function take(world: World, size: Size, series: Series): Promise<number> {
+  const visitor = await world.visitor({
+    size,
+    viewport: viewports[size],
+    reducedMotion: true,
+    bypassCSP: true,
+  });
+  const { page, context } = visitor;
+  await context.route("**/demo/stream.m3u8", (route) =>
+    route.fulfill({
+      body: RECORDING,
+      contentType: "application/vnd.apple.mpegurl",
+    }),
+  );
+  await page.goto(series.begin);
+  await page.getByRole("heading").first().waitFor();
+  let total = 0;
+  for (const { name, path, text, act } of series.shots) {
+    if (path?.startsWith("?")) await page.goto(new URL(path, page.url()).href);
+    else if (path) {
+      await page.evaluate((path) => {
+        location.hash = path;
+      }, path);
+    }
+    await act?.(visitor);
+    const shown = page.getByText(text).filter({ visible: true });
+    await shown.first().waitFor();
+    await page.addStyleTag({
+      content: "* { caret-color: transparent !important; }",
+    });
+    await settle(visitor);
+    for (const scheme of ["light", "dark"] as Scheme[]) {
+      await page.emulateMedia({ colorScheme: scheme });
+      await page.mouse.move(0, 0);
+      const bytes = await page.screenshot();
+      const file = [series.as, name, size, scheme].join("-");
+      const { size: written } = await sharp(bytes)
+        .png({ palette: true, colors: 128, effort: 10 })
+        .toFile(join(FOLDER, `${file}.png`));
+      total += written;
+    }
+    await page.keyboard.press("Escape");
+  }
+  await context.close();
+  return total;
+}
 
 try {
-  const site = await Site.open(home);
-  const world = await site.world(home, { title: "Open Maps 2027" });
-  const furnished = await furnish(world);
-  await world.api.updateRoom(furnished.stage, {
-    module_config: allModules.map((module) =>
-      module.type === "livestream.native"
-        ? { ...module, config: { hls_url: "/demo/stream.m3u8" } }
-        : module,
-    ),
-  });
+  const world = await openDemo();
+  const all = await prepare(world);
   mkdirSync(FOLDER, { recursive: true });
   for (const file of readdirSync(FOLDER)) rmSync(join(FOLDER, file));
   let total = 0;
   for (const size of Object.keys(viewports) as Size[]) {
-    for (const tour of tours) {
-      const visitor = await tour.begin(world, {
-        size,
-        viewport: viewports[size],
-        reducedMotion: true,
-        bypassCSP: true,
-      });
-      await visitor.context.route("**/demo/stream.m3u8", (route) =>
-        route.fulfill({
-          body: RECORDING,
-          contentType: "application/vnd.apple.mpegurl",
-        }),
-      );
-      await visitor.page.reload();
-      await visitor.page.addStyleTag({ content: HIDDEN });
-      for (const stop of tour.stops(furnished)) {
-        await stop.go(visitor);
-        if (wanted[tour.name]?.includes(stop.name)) {
-          await settle(visitor);
-          for (const scheme of ["light", "dark"] as Scheme[]) {
-            await visitor.page.emulateMedia({ colorScheme: scheme });
-            await visitor.page.mouse.move(0, 0);
-            const bytes = await visitor.page.screenshot();
-            const name = [tour.name, stop.name, size, scheme].join("-");
-            const { size: written } = await sharp(bytes)
-              .png({ palette: true, colors: 128, effort: 10 })
-              .toFile(join(FOLDER, `${name}.png`));
-            total += written;
-          }
-        }
-        await stop.leave?.(visitor);
-      }
-      await visitor.context.close();
-    }
+    for (const series of all) total += await take(world, size, series);
   }
   console.log(`${FOLDER}: ${Math.round(total / 1024)} KiB`);
 } finally {
