@@ -277,7 +277,8 @@ async function take(world: World, size: Size, series: Series): Promise<number> {
     }),
   );
   await page.goto(series.begin);
-  await page.getByRole("heading").first().waitFor();
+  // The page has taken the token out of its address.
+  await page.waitForFunction(() => !location.hash.includes("token="));
   let total = 0;
   for (const { name, path, text, act } of series.shots) {
     if (path?.startsWith("?")) await page.goto(new URL(path, page.url()).href);
