@@ -80,24 +80,6 @@ void t.test("messages wait for a connection, in their order", async (t) => {
   t.same(await stored(), ["1", "3"]);
 });
 
-void t.test("a broken connection doubles nothing", async (t) => {
-  const { room, visit, stored } = await start(t);
-  for (const fate of ["lost", "unanswered"] as const) {
-    const { live, wire, outbox } = await visit();
-    let left = 3;
-    wire.fate = (name) =>
-      name === "chat.send" && left-- > 0 ? fate : "arrives";
-    for (const text of ["1", "2", "3"]) outbox.post(`${fate} ${text}`);
-    await sent(live, room);
-    live.close();
-  }
-  const all = ["lost", "unanswered"];
-  t.same(
-    await stored(),
-    all.flatMap((fate) => [`${fate} 1`, `${fate} 2`, `${fate} 3`]),
-  );
-});
-
 void t.test("what is refused stays until the user decides", async (t) => {
   const { house, room, visit, stored } = await start(t);
   const { live, outbox } = await visit();
