@@ -17,8 +17,11 @@ import { type Envelope, envelopeOf, messagesOf, textOf } from "./messages.js";
 import { Outbox } from "./outbox.js";
 import { Peers, SILENCE } from "./peers.js";
 
-/** How long the first connection may take, in milliseconds. */
+/** After how long a first connection that has failed is given up, in milliseconds. */
 const OPEN_TIMEOUT = 5000;
+
+/** How often that time begins again while nothing has failed: a busy machine is slow to load the client. */
+const OPEN_ROUNDS = 4;
 
 /** How often silence is looked for, in milliseconds. */
 const TICK = 250;
@@ -124,11 +127,16 @@ export class ValkeyBus implements Bus {
   static async open(options: ValkeyOptions): Promise<ValkeyBus> {
     const bus = new ValkeyBus(options);
     const isUp = await new Promise<boolean>((resolve) => {
-      const timer = setTimeout(() => resolve(false), OPEN_TIMEOUT);
-      bus.#onConnected = () => {
-        clearTimeout(timer);
-        resolve(true);
+      let rounds = 0;
+      const timer = setInterval(() => {
+        const isSlow = bus.#link.fault === undefined;
+        if (++rounds === OPEN_ROUNDS || !isSlow) end(false);
+      }, OPEN_TIMEOUT);
+      const end = (isUp: boolean) => {
+        clearInterval(timer);
+        resolve(isUp);
       };
+      bus.#onConnected = () => end(true);
     });
     if (isUp) return bus;
     const { fault } = bus.#link;
