@@ -145,14 +145,14 @@ const chat = inArea("chat", [
 const votes = inArea("votes", [
   [
     "live/modules/items/polls/commands.ts",
-    `isPublic: !may(context, "poll.manage"),`,
+    `isPublic: !all,`,
     `isPublic: false,`,
     "drafts of polls are listed for everybody",
   ],
   [
     "live/modules/items/polls/commands.ts",
-    `const withResults = seesAll || own !== undefined || isOver(poll);`,
-    `const withResults = true;`,
+    `sentPoll(poll, seesAll || hasVoted || isOver(poll), withType);`,
+    `sentPoll(poll, true || hasVoted, withType);`,
     "results are listed for people who have not voted",
   ],
   [
