@@ -14,10 +14,11 @@ import { startValkey } from "./servers/valkey.js";
 
 /**
  * What runs by default, beside the contract that test:engines holds the engines to: all
- * rows of the protocol on two nodes, rights, files, the program, the feed, and some commands.
+ * rows of the protocol on two nodes, rights, files, the program, what integrators use, and some commands.
  */
 const FEW = [
-  ...["access", "integrate/feed", "program/live"],
+  ...["access", "program/live"],
+  ...["feed", "hosts", "webhooks"].map((name) => `integrate/${name}`),
   ...["files", "media", "uploads"].map((name) => `routes/${name}`),
   ...["commands", "files", "users", "worlds"].map((name) => `cli/${name}`),
   "system/conformance",
