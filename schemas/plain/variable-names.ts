@@ -78,24 +78,28 @@ const lettersOf = (name: string) => name.replaceAll("_", "").toUpperCase();
 function typosIn(text: string, meant: string): number {
   // More than any name may have.
   if (Math.abs(text.length - meant.length) > 2) return Infinity;
-  /** Row i has the distance of the first i letters to each beginning of `meant`. */
-  const rows = [Array.from({ length: meant.length + 1 }, (_, j) => j)];
+  // A row has the distance of so many letters to each beginning of `meant`. Three of them are
+  // used again and again, as a start compares all variables with all names.
+  let [last, above, row] = [[], Array.from(meant + " ", (_, j) => j), []] as [
+    number[],
+    number[],
+    number[],
+  ];
   for (let i = 1; i <= text.length; i++) {
-    const row = [i];
+    let least = (row[0] = i);
     for (let j = 1; j <= meant.length; j++) {
       const isSame = text[i - 1] === meant[j - 1];
       const isSwapped =
         text[i - 1] === meant[j - 2] && text[i - 2] === meant[j - 1];
-      row[j] = Math.min(
-        rows[i - 1]![j]! + 1,
-        row[j - 1]! + 1,
-        rows[i - 1]![j - 1]! + (isSame ? 0 : 1),
-        isSwapped ? rows[i - 2]![j - 2]! + 1 : Infinity,
-      );
+      let typos = above[j - 1]! + (isSame ? 0 : 1);
+      typos = Math.min(typos, above[j]! + 1, row[j - 1]! + 1);
+      if (isSwapped) typos = Math.min(typos, last[j - 2]! + 1);
+      row[j] = typos;
+      least = Math.min(least, typos);
     }
     // Most names differ at once.
-    if (Math.min(...row) > 2) return Infinity;
-    rows.push(row);
+    if (least > 2) return Infinity;
+    [last, above, row] = [above, row, last];
   }
-  return rows.at(-1)!.at(-1)!;
+  return above[meant.length]!;
 }
