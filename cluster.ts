@@ -222,6 +222,7 @@ export async function runWorker(
       async () =>
         setup === undefined ? undefined : (JSON.parse(setup) as SetupKey),
     );
+    server.prepared();
     const { metrics } = server.app;
     if (metrics) AggregatorRegistry.setRegistries([metrics.registry]);
     await report({ foyer: "serving", address: server.address });

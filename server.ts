@@ -19,6 +19,8 @@ export interface Server {
   address: string;
   /** How many worlds there were when it started. */
   worlds: number;
+  /** Ends the preparations. Call it when all of a `prepare` is done, also after the start. */
+  prepared(): void;
   /** Finishes the requests in flight, for at most `config.patience.stop`, and closes everything. */
   stop(): Promise<void>;
 }
@@ -43,18 +45,19 @@ export async function startServer(
   prepare?: (store: Store) => Promise<SetupKey | undefined>,
 ): Promise<Server> {
   const logger = await createLogger(config.logLevel);
-  let setup: SetupKey | undefined;
   const engines = await openEngines({
     dataDir: config.dataDir,
     ...config.engines,
     audits: config.auditDays > 0,
-    ...(prepare && {
-      prepare: async (store) => void (setup = await prepare(store)),
-    }),
+    prepares: prepare !== undefined,
     log: (line) => logger.info(line),
     warn: (line) => logger.warn(line),
     onFault: (error) => logger.error(error),
     ...(siblings && { worker: siblings.worker }),
+  });
+  const setup = await prepare?.(engines.store).catch(async (error) => {
+    await engines.close();
+    throw error;
   });
   const app = createApp({
     config,
@@ -83,7 +86,11 @@ export async function startServer(
     throw error;
   }
   const address = addressOf(app);
-  return { app, address, worlds, stop: () => stop(app, config) };
+  return {
+    ...{ app, address, worlds },
+    prepared: () => engines.prepared?.(),
+    stop: () => stop(app, config),
+  };
 }
 
 /** Opens the port of the metrics, if one is configured. It closes with the application. */

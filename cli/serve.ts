@@ -87,6 +87,7 @@ export const serveCommand = command(
         ? finish(server.app.store, server.app.files)
         : withEngines(config, {}, finish));
     }
+    if (isWhole(server)) server.prepared();
     const setupLink =
       setup && server.worlds === 0
         ? `${address}/setup#${setup.secret}`

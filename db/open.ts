@@ -24,35 +24,20 @@ export async function openEngines(options: EngineOptions): Promise<Engines> {
   refuseMissingPackages(options);
   if (database) {
     const { openShared } = await import("./postgres/engine/open.js");
-    return prepared(
-      await openShared({ onFault: rethrow, ...options, database }),
-      options,
-    );
+    return openShared({ onFault: rethrow, ...options, database });
   }
   if (!create) refuseMissing(dataDir);
   return openEmbedded(options);
-}
-
-/** Prepares the store of some engines, or closes them. */
-async function prepared(
-  engines: Engines,
-  { prepare }: EngineOptions,
-): Promise<Engines> {
-  await prepare?.(engines.store).catch(async (error: unknown) => {
-    await engines.close();
-    throw error;
-  });
-  return engines;
 }
 
 /** The store is opened before the files: a folder that it refuses stays as it is. */
 async function openEmbedded(options: EngineOptions): Promise<Engines> {
   const { dataDir, bucket, worker, upgrade = true, serves = true } = options;
   const { lockTimeout, audits, log, warn = () => {} } = options;
-  const { onFault = rethrow, prepare } = options;
+  const { onFault = rethrow, prepares = false } = options;
   const store = openSqliteStore(dataDir, {
     upgrade,
-    startsHere: prepare !== undefined,
+    startsHere: prepares,
     author: { kind: serves ? "server" : "command" },
     ...(log && { log }),
     ...(audits !== undefined && { audits }),
@@ -71,19 +56,17 @@ async function openEmbedded(options: EngineOptions): Promise<Engines> {
     await events.close();
     throw error;
   });
-  const engines = {
+  return {
     store,
     files,
     events,
+    prepared: () => store.serve(),
     async close() {
       await files.close();
       await store.close();
       await events.close();
     },
   };
-  await prepared(engines, options);
-  store.serve();
-  return engines;
 }
 
 /** Whether there is a store that {@link openEngines} opens without `create`. */

@@ -219,6 +219,7 @@ export function composeLive(parts: LiveParts) {
       },
       runs,
     ),
+    hasPeople: (world) => hub.in(world).size > 0,
     leave: (connection) => doors.leaveWorld(connection),
     persist: (...args) => lines.persist(...args),
     onSlow: (id) => activity.count(id, "slowReaders"),

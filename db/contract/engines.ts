@@ -25,6 +25,8 @@ export interface Engines {
   readonly events: Events;
   /** Looks at the servers that several machines share; undefined if none does. */
   readonly health?: () => SharedHealth;
+  /** Ends the preparations, see {@link EngineOptions.prepares}. */
+  readonly prepared?: () => void;
   /** Finishes pending work and closes all three. */
   close(): Promise<void>;
 }
@@ -48,10 +50,10 @@ export interface EngineOptions extends EngineChoice {
   /** Whether this process is a server, and not a command beside one; true by default. */
   serves?: boolean;
   /**
-   * Runs with the store before anybody else uses it. SQLite writes on the event loop meanwhile:
-   * to start a thread costs more than a few writes.
+   * Whether something is prepared before people come; false by default. SQLite writes on the event loop until
+   * {@link Engines.prepared}: to start a thread costs more than a few writes.
    */
-  prepare?: (store: Store) => Promise<void>;
+  prepares?: boolean;
   /** Given in a worker process only. */
   worker?: WorkerNames;
   /** Whether the audit is kept; true by default. */

@@ -122,7 +122,7 @@ function storeIn(
     if (writer.isRunning) return;
     if (marksIn(dataDir).length > 0 || chat.hasRemains()) writer.begin();
   };
-  patrol();
+  if (!startsHere) patrol();
   const patrolling = setInterval(() => {
     try {
       read(patrol);
@@ -225,7 +225,10 @@ function storeIn(
       prune: (...args) => writer.run("pruneLog", undefined, ...args),
     },
     counts: async () => read(counts),
-    serve: () => writer.serve(),
+    serve() {
+      writer.serve();
+      read(patrol);
+    },
     async close() {
       closed = true;
       clearInterval(patrolling);

@@ -24,7 +24,7 @@ const MAX_KINDS = 1000;
  * Stands for a user where only numbers are needed: 64 bits of a hash, as text. It tells
  * whether two processes count the same user, and identifies no user to a process without the id.
  */
-export function personOf(user: string): string {
+function personOf(user: string): string {
   if (user !== lastUser) {
     lastUser = user;
     lastPerson = hash("sha256", user, "buffer").toString("base64url", 0, 8);
@@ -82,6 +82,11 @@ export class Headcount {
     });
   }
 
+  /** A process that is always alone tells no other of its people. */
+  #personOf(user: string): string {
+    return this.#isAlone ? user : personOf(user);
+  }
+
   /** How many connections and people a world has, and how many people are in its rooms. */
   in(id: string): {
     connections: number;
@@ -104,12 +109,12 @@ export class Headcount {
 
   /** Whether a user has a connection in any process. */
   has(world: string, user: string): boolean {
-    return this.#worlds.get(world)?.people.has(personOf(user)) ?? false;
+    return this.#worlds.get(world)?.people.has(this.#personOf(user)) ?? false;
   }
 
   /** The other processes in which a user has a connection. */
   elsewhere(world: string, user: string): string[] {
-    const person = personOf(user);
+    const person = this.#personOf(user);
     return [...(this.#worlds.get(world)?.seen ?? [])].flatMap(
       ([process, people]) =>
         process !== this.#process && people.has(person) ? [process] : [],
@@ -125,7 +130,7 @@ export class Headcount {
     user: string,
     connections: readonly (readonly string[])[],
   ): void {
-    const person = personOf(user);
+    const person = this.#personOf(user);
     if (connections.length > 0) {
       // Most people have one connection, which is in a room once.
       const rooms =

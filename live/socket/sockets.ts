@@ -34,6 +34,8 @@ export interface SocketPorts extends MessagePorts {
   readonly sockets: Map<string, Connection>;
   readonly pump: Surroundings["pump"];
   readonly backlog: Backlog;
+  /** Whether people are logged in to a world. */
+  readonly hasPeople: (world: string) => boolean;
   /** A connection takes no messages and gets no pushes any more. */
   readonly leave: (connection: Connection) => void;
   /** Does something, and repeats it while the store fails. It never rejects. */
@@ -107,10 +109,12 @@ export class Sockets {
       ...([inflation, base] as const),
     );
     const { id } = connection;
-    const { sockets, log, store, persist } = this.#ports;
+    const { sockets, log, store, hasPeople, persist } = this.#ports;
     sockets.set(id, connection);
     this.#looks.add(connection, connection.nextLook);
     log.debug({ connection: id, world }, "websocket opened");
+    // A login looks at the world in any case.
+    if (hasPeople(world)) return;
     const look = async () => {
       const found = await store.worlds.get(world);
       if (!found) throwOut(connection, "world.unknown_world");
