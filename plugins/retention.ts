@@ -87,8 +87,8 @@ export async function applyRetention(
     for (const { id, config } of page) {
       const before = now - (retentionOf(config) ?? Infinity) * DAY;
       try {
-        await repeat(() => store.log.prune(id, oldest));
         const noted = Math.max(0, now - auditDays * DAY);
+        await repeat(() => store.log.prune(id, oldest, noted));
         const unseen = Math.min(noted, oldest);
         if (noted > 0) await repeat(() => store.audit.prune(id, noted, unseen));
         await repeat(() => store.attendance.prune(id, attended(config)));

@@ -92,6 +92,9 @@ const isRule: Shape = isListOf(
 );
 const isTexts = isListOf(isText, MAX_PARTS);
 
+/** A part of the subject of an act. */
+const isIdOf: Shape = isNullOr((value) => isText(value) || isCount(value));
+
 const isDelivery = isRecord({
   event: isRecord({
     id: isSeq,
@@ -202,7 +205,7 @@ const entries: Readonly<Record<Entry["type"], Shape>> = {
   "program.linked": ofUser,
   "file.added": ofFile,
   "file.deleted": ofFile,
-  noted: entryWith({ act: isText, subject: isMapOf(isText, MAX_PARTS) }),
+  noted: entryWith({ act: isText, subject: isMapOf(isIdOf, MAX_PARTS) }),
 };
 
 const isHint = isRecord({

@@ -1,6 +1,7 @@
 // Part of db/contract/store.ts: the audit. `Store` has the rules for every method.
 
 import type { Author } from "./author.js";
+import type { Subject } from "../log/entries.js";
 import type { FieldChange } from "../log/fields.js";
 
 /** An act that changes no record of the store, such as an export. */
@@ -8,7 +9,7 @@ export interface Act {
   /** Such as `results.exported`. */
   readonly type: string;
   /** The ids of what it was about. */
-  readonly subject: Readonly<Record<string, string>>;
+  readonly subject: Subject;
   /** With secrets left out. Others are masked by their names. */
   readonly changes?: readonly FieldChange[] | undefined;
 }

@@ -1,6 +1,7 @@
 import {
   anyWorld,
   type Column,
+  idOf,
   looseNumberOf,
   number,
   table,
@@ -17,20 +18,10 @@ import { INTEGRATION_TABLES } from "./tables/integration.js";
 export type { Column, Copies, Row, Table, Value } from "./tables/kinds.js";
 
 /** The version of the backups that are written. The first with rows was 2. */
-export const BACKUP_VERSION = 4;
+export const BACKUP_VERSION = 5;
 
-/**
- * The tables of a backup: all that a store keeps for good. No row refers to a row of a later
- * table. Both engines have the same tables (`test/db/tables.test.ts` compares them), except:
- *
- * - A `number` counts the rows of a table in the order of their creation, over all worlds. In
- *   SQLite, it is the rowid.
- * - SQLite erases the events of chat in their places. It has `gone` for events that are over, which
- *   no copy has, and blobs of zeros in place of a null for an erased `content` or `data`.
- * - `sequences` is no table. It has the last number that was given to a row of a table, and is
- *   never given again.
- */
-export const TABLES: readonly Table[] = [
+/** The tables of all versions of backups, in the order of their rows. */
+export const EVER: readonly Table[] = [
   ...WORLD_TABLES,
   ...CHAT_TABLES,
   ...VOTE_TABLES,
@@ -60,12 +51,41 @@ export const TABLES: readonly Table[] = [
       type: text,
       author: text,
       detail: text,
+      audit: { ...textOrNull, formerly: null, since: 5 },
+      changes: { ...textOrNull, formerly: null, since: 5 },
+      request: { ...textOrNull, formerly: null, since: 5 },
     },
     3,
     { data: textOrNull },
   ),
+  table(
+    "log_kept",
+    "world_id seq",
+    "none",
+    {
+      ...{ world_id: idOf("worlds"), seq: number, at: number, type: text },
+      ...{ author: text, detail: text, audit: text, changes: text },
+      request: textOrNull,
+    },
+    5,
+  ),
   table("sequences", "name", "none", { name: text, last: number }),
 ];
+
+/**
+ * The tables of a backup: all that a store keeps for good. No row refers to a row of a later
+ * table. Both engines have the same tables (`test/db/tables.test.ts` compares them), except:
+ *
+ * - A `number` counts the rows of a table in the order of their creation, over all worlds. In
+ *   SQLite, it is the rowid.
+ * - SQLite erases the events of chat in their places. It has `gone` for events that are over, which
+ *   no copy has, and blobs of zeros in place of a null for an erased `content` or `data`.
+ * - `sequences` is no table. It has the last number that was given to a row of a table, and is
+ *   never given again.
+ */
+export const TABLES: readonly Table[] = EVER.filter(
+  ({ until }) => until === undefined,
+);
 
 /** A table that no backup has: the deleted channels whose events are still to be erased. */
 export const REMAINS = table("chat_remains", "world_id channel", "none", {
@@ -103,7 +123,9 @@ export const countedBy = ({ kind, of }: Column): string | undefined =>
  * when it is restored.
  */
 export const tablesOf = (version: number): Table[] =>
-  TABLES.filter(({ since }) => since <= version).map((one) => ({
+  EVER.filter(
+    ({ since, until = version }) => since <= version && version <= until,
+  ).map((one) => ({
     ...one,
     columns: one.columns.filter(({ since = 2 }) => since <= version),
   }));

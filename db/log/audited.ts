@@ -1,28 +1,6 @@
-import type { Author } from "../contract/author.js";
-import type { Entry } from "./entries.js";
+import { type AuditColumns, type Entry, UNAUDITED } from "./entries.js";
 import type { FieldChange } from "./fields.js";
 import { published } from "./published.js";
-
-/** A row of the audit. */
-export interface AuditRow {
-  readonly world_id: string;
-  readonly at: number;
-  readonly kind: Author["kind"];
-  readonly user_id: string | null;
-  readonly token: string | null;
-  readonly type: string;
-  /** JSON. */
-  readonly subject: string;
-  /** JSON. */
-  readonly changes: string;
-  readonly request_id: string | null;
-}
-
-/** What an entry is in the audit. */
-interface Audited {
-  readonly type: string;
-  readonly subject: Readonly<Record<string, unknown>>;
-}
 
 /** Types of the feed that no right is needed for. */
 const COMMON = new Set<string>([
@@ -38,63 +16,54 @@ const COMMON = new Set<string>([
   "poll.votes",
 ]);
 
-/** What an entry is in the audit; undefined for nothing. */
-function audited(entry: Entry): Audited | undefined {
-  if (entry.type === "noted")
-    return { type: entry.act, subject: entry.subject };
+/** The type of an entry in the audit; undefined if it is not about the use of a right. */
+function auditedAs(entry: Entry): string | undefined {
+  if (entry.type === "noted") return entry.act;
   const found = published(entry);
   if (!found || COMMON.has(found.type)) return undefined;
-  const subject: Record<string, unknown> = {};
-  for (const name in found.data) {
-    if (name !== "fields" && name !== "state") subject[name] = found.data[name];
-  }
-  if (found.type !== "user.updated") return { type: found.type, subject };
+  if (found.type !== "user.updated") return found.type;
   // People change their own profiles.
-  const isOwn = entry.by.user === subject.user_id;
-  return isOwn ? undefined : { type: "user.admin_updated", subject };
+  const isOwn = entry.by.user === found.data.user_id;
+  return isOwn ? undefined : "user.admin_updated";
+}
+
+/** The ids of what an entry was about. */
+export function subjectOf(entry: Entry): Record<string, unknown> {
+  if (entry.type === "noted") return entry.subject;
+  const subject = { ...published(entry)?.data };
+  delete subject.fields;
+  delete subject.state;
+  return subject;
 }
 
 /**
- * The row of the audit for an entry, unless it is not about the use of a right.
- * @param request the id of the request or of the connection.
+ * The columns of an entry that the audit reads.
+ * @param changes the fields that the entry names, with their values.
+ * @param request the id of the request.
  */
-export function auditRowOf(
+export function auditColumns(
   entry: Entry,
   changes: readonly FieldChange[] = [],
-  request?: string,
-): AuditRow | undefined {
-  const found = audited(entry);
-  if (!found) return undefined;
-  return auditRow(entry, found, changes.map(withoutTexts(entry)), request);
+  request = entry.by.connection,
+): AuditColumns {
+  const audit = auditedAs(entry);
+  if (audit === undefined) return UNAUDITED;
+  const isItem = /^(?:question|poll)\./.test(audit);
+  const shownChanges = changes.map((change) =>
+    isItem && TEXTS.has(change.field) ? withoutText(change) : shown(change),
+  );
+  return {
+    audit,
+    changes: JSON.stringify(shownChanges),
+    request: request ?? null,
+  };
 }
 
-/** The texts of attendees, which may be erased later. */
+/** The texts of attendees in questions and polls, which may be erased later. */
 const TEXTS = new Set(["content", "options"]);
 
-/** Leaves the values out that may be erased later: of questions and polls, the texts. */
-const withoutTexts =
-  ({ type }: Entry) =>
-  (change: FieldChange): FieldChange =>
-    TEXTS.has(change.field) && /^(question|poll)\./.test(type)
-      ? { field: change.field, before: null, after: null }
-      : change;
-
-/** The row of the audit for an act. */
-export const auditRow = (
-  { world, at, by }: Pick<Entry, "world" | "at" | "by">,
-  { type, subject }: Audited,
-  changes: readonly FieldChange[] = [],
-  request?: string,
-): AuditRow => ({
-  world_id: world,
-  at,
-  kind: by.kind,
-  type,
-  user_id: by.user ?? null,
-  token: by.token ?? null,
-  subject: JSON.stringify(subject),
-  changes: JSON.stringify(changes.map(shown)),
-  request_id: request ?? by.connection ?? null,
+const withoutText = ({ field }: FieldChange): FieldChange => ({
+  ...{ field, before: null, after: null },
 });
 
 /** Names of values that are never shown. */
@@ -108,7 +77,12 @@ const MAX_VALUE = 4000;
 /** A change as the audit keeps it: of objects, only what differs, without secrets, and bounded. */
 function shown({ field, before, after }: FieldChange): FieldChange {
   const [old, now] = differing(before, after);
-  return { field, before: kept(field, old), after: kept(field, now) };
+  const isSecret = SECRET.test(field);
+  return {
+    field,
+    before: kept(field, old, isSecret),
+    after: kept(field, now, isSecret),
+  };
 }
 
 type Fields = Readonly<Record<string, unknown>>;
@@ -128,17 +102,20 @@ function differing(before: unknown, after: unknown): [unknown, unknown] {
   return [only(before), only(after)];
 }
 
-function kept(field: string, value: unknown): unknown {
+function kept(field: string, value: unknown, isSecret: boolean): unknown {
   if (value === null || value === undefined) return null;
   if (typeof value === "number" || typeof value === "boolean") {
-    return SECRET.test(field) ? MASK : value;
+    return isSecret ? MASK : value;
   }
   // Rules have names such as `world.secrets`, and no secrets.
-  const safe =
-    field === "permission_config" ? value : masked(value, SECRET.test(field));
+  const safe = field === "permission_config" ? value : masked(value, isSecret);
+  if (typeof safe === "string" && safe.length <= SHORT) return safe;
   const size = JSON.stringify(safe).length;
   return size > MAX_VALUE ? `(${size} characters)` : safe;
 }
+
+/** A text of so many characters takes at most {@link MAX_VALUE}, as JSON writes a character as up to six. */
+const SHORT = MAX_VALUE / 6 - 2;
 
 /** A value without the secrets in it, which their names tell. */
 function masked(value: unknown, isSecret: boolean): unknown {

@@ -1,6 +1,5 @@
 import { isVisible as isShown } from "../../schemas/plain/announcements.js";
 import { isPublic, isVisible } from "../../schemas/plain/items.js";
-import type { ChatEvent } from "../contract/chat.js";
 import type { Item } from "../contract/items.js";
 import type { UserChanges } from "../contract/store.js";
 import { type Poll, POLL_CHANGES } from "../contract/polls.js";
@@ -38,18 +37,6 @@ export const updatedUser = (
     ...(profile === undefined ? [] : ["profile"]),
     ...(pretalx_id === undefined ? [] : ["pretalx_id"]),
   ),
-});
-
-/** What the audit has of a message that a moderator deleted. @param sender of the message. */
-export const moderatedMessage = (
-  { channel, replaces }: Pick<ChatEvent, "channel" | "replaces">,
-  sender: string | null,
-) => ({
-  type: "chat.deleted",
-  subject: {
-    ...{ room_id: channel, channel_id: channel },
-    ...{ event_id: replaces, user_id: sender },
-  },
 });
 
 /** A user was banned, silenced or reactivated. */

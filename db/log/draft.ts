@@ -1,14 +1,16 @@
 import {
+  type AuditColumns,
   type Change,
   type Entry,
   type EntryRow,
   entryRow,
   INDEX,
+  UNAUDITED,
   type Vote,
 } from "./entries.js";
 import type { Author } from "../contract/author.js";
 import { authorIn } from "../contract/author.js";
-import { type AuditRow, auditRowOf } from "./audited.js";
+import { auditColumns } from "./audited.js";
 import type { FieldChange } from "./fields.js";
 import type { Hint, Position } from "./log.js";
 
@@ -50,7 +52,6 @@ export interface Mark {
   readonly entries: number;
   readonly votes: number;
   readonly moves: number;
-  readonly audit: number;
   readonly callers: number;
 }
 
@@ -83,8 +84,9 @@ export class Draft {
   /** The heads before each of their changes. */
   readonly #moves: { readonly world: string; readonly before: Position }[] = [];
   readonly #hints: Hint<Entry>[] = [];
+  /** What the audit has of each of them. */
+  readonly #audited: AuditColumns[] = [];
   readonly #votes: Pending[] = [];
-  readonly #audit: AuditRow[] = [];
   readonly #callers: Caller[] = [];
 
   /**
@@ -134,10 +136,15 @@ export class Draft {
 
   /** Appends the entry of a chat event, which has the number that is next. */
   put(given: Entry): void {
+    this.#put(given, UNAUDITED);
+  }
+
+  #put(given: Entry, audited: AuditColumns): void {
     const { world, seq, tag, by } = given;
     const isPlain = by.request === undefined && by.uid === undefined;
     const entry = isPlain ? given : { ...given, by: authorIn(by) };
     this.#hints.push({ entry, previous: this.#head(world).tag });
+    this.#audited.push(audited);
     this.#move(world, { seq, tag });
   }
 
@@ -158,17 +165,16 @@ export class Draft {
       entries: this.#hints.length,
       votes: this.#votes.length,
       moves: this.#moves.length,
-      audit: this.#audit.length,
       callers: this.#callers.length,
     };
   }
 
   /** Drops the entries appended since. */
-  back({ entries, votes, moves, audit, callers }: Mark): void {
-    this.#audit.length = audit;
+  back({ entries, votes, moves, callers }: Mark): void {
     this.#callers.length = callers;
     this.#votes.length = votes;
     this.#hints.length = entries;
+    this.#audited.length = entries;
     while (this.#moves.length > moves) {
       const { world, before } = this.#moves.pop()!;
       this.#heads.set(world, before);
@@ -207,15 +213,12 @@ export class Draft {
   /** The rows of all entries that are no chat events, after {@link finish}. */
   rows(): EntryRow[] {
     const rows: EntryRow[] = [];
-    for (const { entry } of this.#hints) {
-      if (entry.type !== "chat.event") rows.push(entryRow(entry));
+    for (let i = 0; i < this.#hints.length; i++) {
+      const { entry } = this.#hints[i]!;
+      if (entry.type === "chat.event") continue;
+      rows.push(entryRow(entry, this.#audited[i]!));
     }
     return rows;
-  }
-
-  /** The rows of the audit. A world may be gone since. */
-  audit(): readonly AuditRow[] {
-    return this.#audit;
   }
 
   /** The names of callers who are no users. A world may be gone since. */
@@ -223,27 +226,17 @@ export class Draft {
     return this.#callers;
   }
 
-  /** Adds a row to the audit that follows from no entry alone. */
-  note(row: AuditRow): void {
-    if (this.#audits) this.#audit.push(row);
-  }
-
   #take(entry: Entry, changes?: readonly FieldChange[]): void {
-    const { world, by } = entry;
-    if (world !== INDEX) {
-      const row = this.#audits && auditRowOf(entry, changes, by.request);
-      if (row) this.#audit.push(row);
-      if (by.uid !== undefined && by.token !== undefined) {
-        const { token, uid } = by;
-        this.#callers.push({
-          world_id: world,
-          token,
-          token_id: uid,
-          at: entry.at,
-        });
-      }
+    const { world, by, at } = entry;
+    if (world === INDEX) return this.put(entry);
+    const { token, uid, request } = by;
+    if (uid !== undefined && token !== undefined) {
+      this.#callers.push({ world_id: world, token, token_id: uid, at });
     }
-    this.put(entry);
+    this.#put(
+      entry,
+      this.#audits ? auditColumns(entry, changes, request) : UNAUDITED,
+    );
   }
 
   #move(world: string, to: Position): void {

@@ -146,8 +146,11 @@ export type Change =
       type: "noted";
       act: string;
       /** The ids of what it was about. */
-      subject: Readonly<Record<string, string>>;
+      subject: Subject;
     };
+
+/** The ids of what an act was about, by their names; a number of an event of chat; null for a user who is gone. */
+export type Subject = Readonly<Record<string, string | number | null>>;
 
 /** The fields of every entry. */
 export interface Stamp extends Position {
@@ -188,10 +191,12 @@ export interface LogStore extends LogReads<Entry> {
    * Deletes a slice of the entries of a world that are older than a time. Chat events stay.
    * For {@link INDEX}, the remaining entries of deleted worlds go, too. Hidden texts in
    * entries are erased after an hour, without regard to `before`.
+   * The audit keeps those that it has, beside the log.
    * @param before in milliseconds since 1970.
+   * @param audited before which time entries leave the audit, as far as the log still has them.
    * @returns whether there may be more.
    */
-  prune(world: string, before: number): Promise<boolean>;
+  prune(world: string, before: number, audited?: number): Promise<boolean>;
 }
 
 /** An entry as it is stored, unless it is a chat event. */
@@ -207,11 +212,32 @@ export interface EntryRow {
   readonly detail: string;
   /** JSON of `hidden`; null for none, or once it is erased. */
   readonly data: string | null;
+  /** The type of the entry in the audit; null if it is not in it. */
+  readonly audit: string | null;
+  /** JSON of the fields with their values, as the audit has them; null if it is not in it. */
+  readonly changes: string | null;
+  /** The id of the request or of the connection, for the audit. */
+  readonly request: string | null;
 }
+
+/** The columns of an entry that only the audit reads. */
+export type AuditColumns = Pick<EntryRow, "audit" | "changes" | "request">;
+
+/** The columns of an entry that the log has no more, and the audit keeps. */
+export const KEPT_COLUMNS =
+  "world_id, seq, at, type, author, detail, audit, changes, request";
+
+/** The columns of an entry that is not in the audit. */
+export const UNAUDITED: AuditColumns = {
+  audit: null,
+  changes: null,
+  request: null,
+};
 
 /** An entry as it is stored. */
 export function entryRow(
   entry: Exclude<Entry, { type: "chat.event" }>,
+  { audit, changes, request }: AuditColumns,
 ): EntryRow {
   const { world, seq, tag, at, by, type, hidden } = entry as typeof entry & {
     hidden?: unknown;
@@ -230,6 +256,9 @@ export function entryRow(
     author: storedAuthor(by),
     detail: JSON.stringify(detail),
     data: hidden === undefined ? null : JSON.stringify(hidden),
+    audit,
+    changes,
+    request,
   };
 }
 
@@ -239,7 +268,8 @@ const COLUMNS: ReadonlySet<string> = new Set([
   ...["hidden", "votes"],
 ]);
 
-const storedAuthor = ({ kind, user, token }: Author): string =>
+/** JSON of an author. The same author has the same text: the audit compares them. */
+export const storedAuthor = ({ kind, user, token }: Author): string =>
   user === undefined && token === undefined
     ? `{"kind":"${kind}"}`
     : JSON.stringify({ kind, user, token });
@@ -257,7 +287,9 @@ export const authorBeside = (
     : storedAuthor(by);
 
 /** The entry in a row. */
-export function entryOf(row: Omit<EntryRow, "world_id"> & { world: string }) {
+export function entryOf(
+  row: Omit<EntryRow, "world_id" | keyof AuditColumns> & { world: string },
+) {
   const { world, seq, tag, at, type, author, detail, data } = row;
   return {
     world,

@@ -4,7 +4,7 @@ import { Failure } from "../../schemas/plain/failure.js";
 import {
   BACKUP_VERSION,
   type Table,
-  TABLES,
+  EVER,
   tablesOf,
 } from "../copies/tables.js";
 
@@ -43,7 +43,7 @@ export function entryAt(path: string): Entry | undefined {
   if (path === DATABASE) return { kind: "database" };
   if (FILE.test(path)) return { kind: "file", key: path.slice(MEDIA.length) };
   const [, name, part] = ROWS.exec(path) ?? [];
-  const table = TABLES.find((one) => one.name === name);
+  const table = EVER.find((one) => one.name === name);
   return table && { kind: "rows", table, part: Number(part) };
 }
 

@@ -4,7 +4,7 @@ import { stat } from "node:fs/promises";
 import { dirname } from "node:path";
 import { text } from "node:stream/consumers";
 import type { ReadEntry } from "tar";
-import { type Table, TABLES } from "../copies/tables.js";
+import { type Table, EVER } from "../copies/tables.js";
 import { entriesOf } from "./archive.js";
 import {
   ArchiveError,
@@ -91,8 +91,8 @@ class Seen {
       this.#last?.table === table
         ? part === this.#last.part + 1
         : part === 1 &&
-          TABLES.indexOf(table) >
-            (this.#last ? TABLES.indexOf(this.#last.table) : -1);
+          EVER.indexOf(table) >
+            (this.#last ? EVER.indexOf(this.#last.table) : -1);
     if (!isNext) throw new ArchiveError(`it has an unexpected entry: ${path}`);
     this.#last = { table, part };
   }

@@ -1,8 +1,21 @@
 import type { Act } from "../contract/audit.js";
+import type { ChatEvent } from "../contract/chat.js";
 
 /** The entry of the log that says no more than that an act was done. */
 export const noted = ({ type: act, subject, changes = [] }: Act) => ({
   ...{ type: "noted" as const, act, subject, changes },
+});
+
+/** A moderator deleted the message of another user. @param sender of the message. */
+export const moderatedMessage = (
+  { channel, replaces }: Pick<ChatEvent, "channel" | "replaces">,
+  sender: string | null,
+): Act => ({
+  type: "chat.deleted",
+  subject: {
+    ...{ room_id: channel, channel_id: channel },
+    ...{ event_id: replaces, user_id: sender },
+  },
 });
 
 /**

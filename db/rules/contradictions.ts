@@ -207,7 +207,8 @@ const rulesOf = (dialect: Dialect): Record<keyof typeof WORDS, string> => {
       JOIN chat_events AS e ON e.world_id = log.world_id AND e.id = log.seq
       GROUP BY log.world_id ORDER BY id`,
     entriesUnreadable: `SELECT world_id AS id, count(*) AS count FROM ${dialect.log} AS t
-      WHERE NOT (${isJson("author")} AND ${isJson("detail")} AND ${isJson("coalesce(data, '{}')")})
+      WHERE NOT (${isJson("author")} AND ${isJson("detail")} AND ${isJson("coalesce(data, '{}')")}
+        AND ${isJson("coalesce(changes, '[]')")})
       GROUP BY world_id ORDER BY id`,
 
     questionsOfStrangers: outsiders(
@@ -253,7 +254,8 @@ export const rulesIn = (
 
 export const POSTGRES: Dialect = {
   events: "chat_events",
-  log: "log",
+  log: `(SELECT world_id, author, detail, data, changes FROM log
+    UNION ALL SELECT world_id, author, detail, NULL, changes FROM log_kept)`,
   notErased: "deleted = 1 AND content IS NOT NULL",
   isJson: (text) => `foyer_is_json(${text})`,
   placeOf: (text, within) => `strpos(${within}, ${text})`,
@@ -271,7 +273,8 @@ const unlessErased = (column: string) =>
 export const SQLITE: Dialect = {
   events: `(SELECT world_id, id, channel, type, sender, replaces, deleted, ${unlessErased("content")}
     FROM chat_events WHERE gone = 0)`,
-  log: `(SELECT world_id, author, detail, ${unlessErased("data")} FROM log)`,
+  log: `(SELECT world_id, author, detail, ${unlessErased("data")}, ${unlessErased("changes")} FROM log
+    UNION ALL SELECT world_id, author, detail, NULL, changes FROM log_kept)`,
   notErased: "(deleted = 1 OR gone = 1) AND typeof(content) = 'text'",
   isJson: (text) => `json_valid(${text})`,
   placeOf: (text, within) => `instr(${within}, ${text})`,

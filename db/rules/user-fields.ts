@@ -1,6 +1,5 @@
 import type { User } from "../../schemas/users.js";
 import { foldCase, foldedNameOf } from "./rows.js";
-import type { Row, Table } from "../copies/tables.js";
 
 // The text fields of a profile are also stored as one text without differences of
 // case, such as "xcityzROMExjobzNURSE", so that a search parses no profile. Folded
@@ -53,23 +52,4 @@ export function derivedOf(profile: string | null) {
     display_name_folded: foldedNameOf(parsed),
     fields_folded: foldedFieldsOf(parsed),
   };
-}
-
-/**
- * The table that a store loads the rows of a backup into.
- * @returns the table with the columns that backups lack, and a function that adds their values to a row.
- */
-export function withDerived(table: Table): [Table, (row: Row) => Row] {
-  if (table.name !== "users") return [table, (row) => row];
-  const { columns } = table;
-  const folded = {
-    name: "fields_folded",
-    kind: "text",
-    nullable: false,
-  } as const;
-  const profile = columns.findIndex(({ name }) => name === "profile");
-  return [
-    { ...table, columns: [...columns, folded] },
-    (row) => [...row, foldedFieldsIn(row[profile] as string | null)],
-  ];
 }

@@ -1,5 +1,11 @@
 import type { Act, AuditEntry, AuditSelection } from "../contract/audit.js";
-import type { Author } from "../contract/author.js";
+import { subjectOf } from "../log/audited.js";
+import {
+  entryOf,
+  type EntryRow,
+  KEPT_COLUMNS,
+  storedAuthor,
+} from "../log/entries.js";
 import type { FieldChange } from "../log/fields.js";
 import { noted } from "../rules/acts.js";
 import { absent } from "../rules/preconditions.js";
@@ -11,60 +17,51 @@ const SLICE = 1000;
 
 const HAS_WORLD = "SELECT 1 FROM worlds WHERE id = $1";
 
-/** The conditions of a selection. One without a value holds. */
-const FILTER = `world_id = $1
-  AND (CAST($2 AS TEXT) IS NULL OR user_id = $2)
-  AND at > CAST($3 AS BIGINT) AND at < CAST($4 AS BIGINT)`;
+/** The conditions of a selection: its times, whether it takes all authors, which, and the same of types. */
+const FILTER = `world_id = $1 AND at > CAST($2 AS BIGINT) AND at < CAST($3 AS BIGINT)
+  AND ($4 OR author = ANY ($5))
+  AND ($6 OR audit = ANY ($7))`;
 
-const TYPES = "AND type = ANY ($5)";
+/**
+ * Selects entries of the log, and those that it has no more. In SQLite, an erased text is a blob,
+ * and greater than any text.
+ */
+const selection = (columns: string) =>
+  `SELECT ${columns} FROM log WHERE audit < '~' AND ${FILTER}
+   UNION ALL SELECT ${columns} FROM log_kept WHERE ${FILTER}`;
 
-const COLUMNS =
-  "number, at, kind, user_id, token, type, subject, changes, request_id";
+const COUNT = `SELECT count(*) FROM (${selection("seq")}) AS selected`;
 
-const page = (types: string, place: number) => ({
-  count: `SELECT count(*) FROM audit WHERE ${FILTER} ${types}`,
-  rows: `SELECT ${COLUMNS} FROM audit WHERE ${FILTER} ${types} ORDER BY number DESC
-    LIMIT CAST($${place} AS BIGINT) OFFSET CAST($${place + 1} AS BIGINT)`,
-});
-
-const ALL_TYPES = page("", 5);
-const SOME_TYPES = page(TYPES, 6);
+const PAGE = `SELECT * FROM (${selection(KEPT_COLUMNS)}) AS selected
+  ORDER BY seq DESC LIMIT CAST($8 AS BIGINT) OFFSET CAST($9 AS BIGINT)`;
 
 const CALLERS =
   "SELECT token, token_id FROM api_callers WHERE world_id = $1 AND token = ANY ($2)";
 
-const PRUNE = `DELETE FROM audit WHERE world_id = $1 AND number IN (
-  SELECT number FROM audit WHERE world_id = $1 AND at < CAST($2 AS BIGINT)
-  ORDER BY at LIMIT ${SLICE})`;
+const PRUNE = `DELETE FROM log_kept WHERE world_id = $1 AND at < CAST($2 AS BIGINT) AND seq IN (
+  SELECT seq FROM log_kept WHERE world_id = $1 ORDER BY seq LIMIT ${SLICE})`;
 
 const FORGET =
   "DELETE FROM api_callers WHERE world_id = $1 AND at < CAST($2 AS BIGINT)";
 
-interface Row {
-  number: number;
-  at: number;
-  kind: Author["kind"];
-  user_id: string | null;
-  token: string | null;
-  type: string;
-  subject: string;
-  changes: string;
-  request_id: string | null;
+type Row = Omit<EntryRow, "tag" | "data" | "audit" | "changes"> &
+  Readonly<Record<"audit" | "changes", string>>;
+
+function toEntry({ world_id, audit, changes, request, ...row }: Row) {
+  const entry = entryOf({ ...row, world: world_id, tag: 0, data: null });
+  const { kind, user, token } = entry.by;
+  return {
+    ...{ number: row.seq, at: row.at, by: { kind, user, token } },
+    type: audit,
+    subject: subjectOf(entry),
+    changes: JSON.parse(changes) as FieldChange[],
+    request_id: request,
+  } satisfies AuditEntry;
 }
 
-const toEntry = ({
-  kind,
-  user_id,
-  token,
-  subject,
-  changes,
-  ...row
-}: Row): AuditEntry => ({
-  ...row,
-  by: { kind, user: user_id ?? undefined, token: token ?? undefined },
-  subject: JSON.parse(subject) as Record<string, unknown>,
-  changes: JSON.parse(changes) as FieldChange[],
-});
+/** The texts of the authors that may be a user. */
+const authorsOf = (user: string): string[] =>
+  (["user", "api"] as const).map((kind) => storedAuthor({ kind, user }));
 
 /** The reads of the audit. */
 export const auditReads = (sql: Reading) => ({
@@ -73,15 +70,14 @@ export const auditReads = (sql: Reading) => ({
     { page, pageSize, user, types, after, before }: AuditSelection,
   ): Promise<{ count: number; entries: AuditEntry[] }> =>
     sql.snapshot(async (sql) => {
-      const texts = types ? SOME_TYPES : ALL_TYPES;
       const values = [
-        ...[world, user ?? null, after ?? -1],
-        before ?? Number.MAX_SAFE_INTEGER,
-        ...(types ? [types] : []),
+        ...[world, after ?? -1, before ?? Number.MAX_SAFE_INTEGER],
+        ...[user === undefined, user === undefined ? [] : authorsOf(user)],
+        ...[types === undefined, types ?? []],
       ];
-      const count = Number(await sql.value(texts.count, values));
+      const count = Number(await sql.value(COUNT, values));
       const bounds = [pageSize, (page - 1) * pageSize];
-      const rows = await sql.all<Row>(texts.rows, [...values, ...bounds]);
+      const rows = await sql.all<Row>(PAGE, [...values, ...bounds]);
       return { count, entries: rows.map(toEntry) };
     }),
 
@@ -97,7 +93,7 @@ export const auditReads = (sql: Reading) => ({
   },
 });
 
-/** The writes of the audit, beside the rows that other writes add. */
+/** The writes of the audit, beside the entries of other writes. */
 export const auditWrites = (sql: Sql, log: DomainLog) => ({
   async record(world: string, act: Act): Promise<void> {
     if (!(await sql.one(HAS_WORLD, [world]))) throw absent("world");
@@ -107,7 +103,7 @@ export const auditWrites = (sql: Sql, log: DomainLog) => ({
   async prune(world: string, before: number, unseen: number): Promise<boolean> {
     const count = await sql.run(PRUNE, [world, before]);
     const forgotten = await sql.run(FORGET, [world, unseen]);
-    if (count > 0) log.erased("audit");
+    if (count > 0) log.erased("log_kept");
     if (forgotten > 0) log.erased("api_callers");
     return count === SLICE;
   },

@@ -222,7 +222,8 @@ function storeIn(
       since: (...args) => readAnew(() => log.since(...args)),
       floor: (world) => readAnew(() => log.floor(world)),
       state: () => read(() => cache.state),
-      prune: (...args) => writer.run("pruneLog", undefined, ...args),
+      prune: (world, before, audited = 0) =>
+        writer.run("pruneLog", undefined, world, before, audited),
     },
     counts: async () => read(counts),
     serve() {

@@ -22,9 +22,11 @@ import {
   chatting,
   message,
 } from "../db/store-contract/chat-setup.js";
-import { foyer } from "../helper.js";
+import { expectOldAudit, OLD_AUDIT } from "../db/old-audit.js";
+import { foyer, worldOf } from "../helper.js";
 import { furnished } from "./furnished.js";
 import {
+  auditedArchive,
   entriesOf,
   flipped,
   formerArchive,
@@ -69,7 +71,7 @@ void t.test("an archive that is not whole is refused", async (t) => {
       ...["worlds", "world_issuers", "view_groups", "rooms", "users"].map(
         rowsAt,
       ),
-      ...["files", "audit", "log_heads", "log", "sequences"].map(rowsAt),
+      ...["files", "log_heads", "log", "sequences"].map(rowsAt),
       "manifest.json",
     ],
   );
@@ -530,6 +532,24 @@ void t.test("an archive without logs, as older ones are", async (t) => {
       { message: `${bad} is not a complete backup: ${says}` },
     );
   }
+});
+
+void t.test("an archive with the audit as a table", async (t) => {
+  const { dataDir, store } = await furnished(t, 0);
+  await store.worlds.create(worldOf("old"));
+  const dir = join(dataDir, "..");
+  const good = join(dir, "good.tar");
+  t.equal((await foyer(dataDir, ["backup", good])).code, 0);
+  const archive = join(dir, "former.tar");
+  const entries = entriesOf(await readFile(good));
+  const raised = withRows(entries, "log_heads", (rows) =>
+    rows.map((row) => (row[0] === "old" ? [...row.with(1, 8)] : row)),
+  );
+  await writeFile(archive, tarOf(auditedArchive(raised, OLD_AUDIT)));
+  const to = join(dir, "restored");
+  t.match(await foyer(to, ["restore", archive]), { code: 0 });
+  t.match(await foyer(to, ["check"]), { code: 0 });
+  await expectOldAudit(t, openStore(t, to));
 });
 
 void t.test("a folder that cannot be restored into is named", async (t) => {

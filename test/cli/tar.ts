@@ -1,6 +1,6 @@
 import { createHash } from "node:crypto";
 import { Header } from "tar";
-import { TABLES } from "../../db/copies/tables.js";
+import { EVER, TABLES } from "../../db/copies/tables.js";
 
 /** A file in a tar. */
 export interface Entry {
@@ -146,6 +146,35 @@ export function formerArchive(
       const table = manifest.tables.find((one) => one.name === name)!;
       table.columns = table.columns.slice(0, kept);
     }
+  });
+}
+
+/** An archive as Foyers made it while the audit was a table. @param rows of that table. */
+export function auditedArchive(
+  entries: readonly Entry[],
+  rows: readonly unknown[],
+): Entry[] {
+  const short = withRows(entries, "log", (rows) =>
+    rows.map((row) => row.slice(0, -3)),
+  );
+  const at = short.findIndex(({ path }) => path === rowsAt("log_heads"));
+  const body = Buffer.from(
+    rows.map((row) => `${JSON.stringify(row)}\n`).join(""),
+  );
+  const former = short.toSpliced(at, 0, { path: rowsAt("audit"), body });
+  return withManifest(former, (manifest) => {
+    manifest.version = 4;
+    const audit = EVER.find(({ name }) => name === "audit")!;
+    manifest.tables = manifest.tables
+      .filter(({ name }) => name !== "log_kept")
+      .map((one) =>
+        one.name === "log"
+          ? { ...one, columns: one.columns.slice(0, -3) }
+          : one,
+      );
+    const columns = audit.columns.map(({ name }) => name);
+    const sha256 = sumOf(body);
+    manifest.tables.push({ name: "audit", rows: rows.length, sha256, columns });
   });
 }
 

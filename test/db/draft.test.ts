@@ -63,6 +63,7 @@ void t.test("entries follow the head of their world", async (t) => {
     ...{ world_id: "a", seq: 9, tag: 3, at: 1003, type: "room.created" },
     author: '{"kind":"user","user":"ada"}',
     ...{ detail: '{"room":"r"}', data: null },
+    ...{ audit: "room.created", changes: "[]", request: "c1" },
   };
   t.strictSame(draft.rows().slice(-1), [row], "no event of chat");
   const { world_id, ...rest } = row;

@@ -19,6 +19,7 @@ import {
   versionOf,
   versionOne,
 } from "./old-database.js";
+import { expectOldAudit, INSERT_OLD_AUDIT } from "./old-audit.js";
 import { message } from "./store-contract/chat-setup.js";
 import { heldIn, openStore } from "../database.js";
 import { testdir } from "../testdir.js";
@@ -319,6 +320,18 @@ void t.test("every row of version 10 has its world in 11", async (t) => {
   const { findings } = await check({ dataDir }, () => {});
   const others = findings.filter(({ problem }) => problem !== "is missing");
   t.strictSame(others, [], "but the files");
+});
+
+void t.test("the audit of version 19 becomes a part of the log", async (t) => {
+  const dataDir = versionOf(t, 19, INSERT_OLD_AUDIT);
+  const store = openStore(t, dataDir);
+  const { tag, entries } = await store.log.since("old", 1, 9);
+  t.equal(typeof tag, "number");
+  t.notOk("hidden" in entries[0]!);
+  await expectOldAudit(t, store);
+  await store.close();
+  const { findings } = await check({ dataDir }, () => {});
+  t.strictSame(findings, []);
 });
 
 void t.test(

@@ -297,6 +297,15 @@ function rowsOf({ rooms, users, events, files }: Size): Record<string, Make> {
         type: "user.updated",
         author: '{"kind":"api"}',
         detail: JSON.stringify({ user: userId(i) }),
+        ...(i % 2 === 0 && {
+          ...{ audit: "user.admin_updated", changes: "[]", request: `r${i}` },
+        }),
+      })),
+    log_kept: () =>
+      times(few, (seq) => ({
+        ...{ world_id, seq, at: EPOCH, type: "world.updated", detail: "{}" },
+        author: JSON.stringify({ kind: "user", user: userId(seq) }),
+        ...{ audit: "world.updated", changes: "[]" },
       })),
     programs: () => times(1, () => ({ world_id, stamp: "s", settings: "" })),
     program_places: () =>
@@ -345,17 +354,6 @@ function rowsOf({ rooms, users, events, files }: Size): Record<string, Make> {
         ...{ url: "https://example.org/", enabled: 0, description: "" },
         ...{ created_at: EPOCH, secret: "whsec_x", revision: 1, position: 0 },
         ...{ attempts: 0, beat: 0 },
-      })),
-    audit: () =>
-      times(few, (number) => ({
-        ...{
-          number,
-          world_id,
-          at: EPOCH,
-          kind: "user",
-          user_id: userId(number),
-        },
-        ...{ type: "world.updated", subject: "{}", changes: "[]" },
       })),
     api_callers: () =>
       times(few, (i) => ({

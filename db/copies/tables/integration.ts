@@ -42,17 +42,20 @@ export const INTEGRATION_TABLES: readonly Table[] = [
     },
     4,
   ),
-  table(
-    "audit",
-    "world_id number",
-    "none",
-    {
-      ...{ number, world_id: idOf("worlds"), at: number, kind: text },
-      ...{ user_id: textOrNull, token: textOrNull, type: text },
-      ...{ subject: text, changes: text, request_id: textOrNull },
-    },
-    4,
-  ),
+  {
+    ...table(
+      "audit",
+      "world_id number",
+      "none",
+      {
+        ...{ number, world_id: idOf("worlds"), at: number, kind: text },
+        ...{ user_id: textOrNull, token: textOrNull, type: text },
+        ...{ subject: text, changes: text, request_id: textOrNull },
+      },
+      4,
+    ),
+    until: 4,
+  },
   table(
     "api_callers",
     "world_id token",

@@ -56,6 +56,8 @@ export interface Table {
   key: readonly string[];
   /** The version of backups that first has it. An older backup is restored without its rows. */
   since: number;
+  /** The last version of backups that has it, if other tables have its rows since: see `copies/loaded.ts`. */
+  until?: number;
   /** The columns of other rules of uniqueness. */
   unique: readonly (readonly string[])[];
 }

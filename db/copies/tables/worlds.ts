@@ -83,7 +83,7 @@ export const WORLD_TABLES: readonly Table[] = [
       display_name_folded: { ...text, derived: "" },
     },
     2,
-    // It follows from the profile: see `withDerived` in `user-fields.ts`.
+    // It follows from the profile: see `copies/loaded.ts`.
     { fields_folded: text },
   ),
   table("blocks", "world_id user_id blocked_id", "all", {

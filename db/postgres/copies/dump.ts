@@ -15,11 +15,12 @@ import {
   type Table,
   TABLES,
 } from "../../copies/tables.js";
-import { withDerived } from "../../rules/user-fields.js";
+import { loaded } from "../../copies/loaded.js";
 import { end } from "../engine/client.js";
 import { connect, connectToTables } from "../engine/connect.js";
 import { explain } from "../engine/errors.js";
 import { NODES } from "../engine/locks.js";
+import { passAudit } from "../../shared/migrations/audit-in-log.js";
 import { beginLogs } from "../migrations/0004-log.js";
 import { encodedText, sqlOn, types } from "../engine/sql.js";
 import { commit } from "../engine/transaction.js";
@@ -205,7 +206,7 @@ export async function postgresTarget(url: string): Promise<TableTarget> {
     async load(table, rows) {
       try {
         await begin();
-        const [stored, complete] = withDerived(table);
+        const [stored, complete] = loaded(table);
         const insert = insertionOf(stored);
         for await (const batch of rows) {
           if (table.name === "sequences") await setSequences(batch);
@@ -232,6 +233,7 @@ export async function postgresTarget(url: string): Promise<TableTarget> {
         await passSequences();
         const last = `(SELECT greatest(${lastId}, max(id)) FROM chat_events)`;
         await client.query(beginLogs("SELECT id FROM worlds", last));
+        await client.query(passAudit);
         await client.query("ANALYZE");
         await commit(client);
       } catch (error) {

@@ -1,6 +1,7 @@
 import {
   entryOf,
   INDEX,
+  KEPT_COLUMNS,
   type LogStore,
   storedChatEntry,
 } from "../../log/entries.js";
@@ -40,11 +41,16 @@ const ERASE_OLD_DATA = `UPDATE log SET data = NULL
 const PRUNE = `WITH gone AS (
     DELETE FROM log WHERE world_id = $1 AND at < $2::bigint AND seq IN (
       SELECT seq FROM log WHERE world_id = $1 ORDER BY seq LIMIT ${SLICE})
-    RETURNING seq),
+    RETURNING ${KEPT_COLUMNS}),
+  kept AS (
+    INSERT INTO log_kept (${KEPT_COLUMNS}) SELECT ${KEPT_COLUMNS} FROM gone WHERE audit IS NOT NULL),
   noted AS (
     UPDATE log_heads SET pruned = greatest(pruned, (SELECT max(seq) FROM gone))
     WHERE world_id = $1 AND EXISTS (SELECT FROM gone))
   SELECT count(*) FROM gone`;
+
+const FORGET = `UPDATE log SET audit = NULL, changes = NULL WHERE world_id = $1 AND seq IN (
+  SELECT seq FROM log WHERE world_id = $1 AND audit IS NOT NULL AND at < $2::bigint LIMIT ${SLICE})`;
 
 const FLOOR = "SELECT pruned FROM log_heads WHERE world_id = $1";
 
@@ -75,8 +81,8 @@ export const logStore = (db: Database): LogStore => ({
 
   floor: async (world) => Number((await db.sql.value(FLOOR, [world])) ?? 0),
 
-  async prune(world, before) {
-    let count = await pruneLog(db, world, before);
+  async prune(world, before, audited = 0) {
+    let count = await pruneLog(db, world, before, audited);
     if (world !== INDEX) return count === SLICE;
     // No process follows the log of a deleted world for long, and no list has that world.
     for (const gone of await db.sql.column<string>(GONE)) {
@@ -87,10 +93,13 @@ export const logStore = (db: Database): LogStore => ({
 });
 
 /** Prunes a slice. @returns how many entries are gone. */
-const pruneLog = (db: Database, world: string, before: number) =>
+const pruneLog = (db: Database, world: string, before: number, audited = 0) =>
   db.write(world, async (sql, log) => {
     const erased = await sql.run(ERASE_OLD_DATA, [world, Date.now() - KEPT]);
-    if (erased > 0) log.erased("log");
+    const forgotten =
+      audited > before ? await sql.run(FORGET, [world, Math.ceil(audited)]) : 0;
+    if (erased + forgotten > 0) log.erased("log");
+    if (forgotten === SLICE) return SLICE;
     return Number(await sql.value(PRUNE, [world, Math.ceil(before)]));
   });
 

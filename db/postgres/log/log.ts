@@ -1,7 +1,5 @@
 import { escapeLiteral } from "pg";
 import type { Delivery } from "../../contract/chat.js";
-import { auditRow } from "../../log/audited.js";
-import { moderatedMessage } from "../../log/changes.js";
 import type { Caller, Draft, Given } from "../../log/draft.js";
 import {
   authorBeside,
@@ -11,6 +9,7 @@ import {
 } from "../../log/entries.js";
 import { type Author, SERVER, userBy } from "../../contract/author.js";
 import type { Position } from "../../log/log.js";
+import { moderatedMessage, noted } from "../../rules/acts.js";
 import { encodedText } from "../engine/sql.js";
 
 /** The work that the writes of a transaction leave beside their statements. */
@@ -93,9 +92,8 @@ export class Log {
   moderated({ event }: Delivery, sender: string | null): void {
     const user = event.sender ?? undefined;
     const by = this.#writer ?? { kind: "user" as const, user };
-    const stamp = { world: this.#world, at: event.timestamp, by };
-    const row = moderatedMessage(event, sender);
-    this.#draft.note(auditRow(stamp, row, [], by.request));
+    const act = noted(moderatedMessage(event, sender));
+    this.#draft.append(this.#world, act, by);
   }
 
   /** Takes the ids of events that are imported. @returns the first of them. */
@@ -157,6 +155,9 @@ const COLUMNS: (keyof EntryRow)[] = [
   "author",
   "detail",
   "data",
+  "audit",
+  "changes",
+  "request",
 ];
 
 /**
@@ -170,14 +171,12 @@ export function storing(draft: Draft, withData: boolean): string[] {
     .rows()
     .map((row) => (withData ? row : { ...row, data: null }))
     .map((row) => COLUMNS.map((name) => literal(row[name])));
-  const audit = draft.audit();
   const callers = draft.callers();
   const stored = heads.map(({ world, seq, tag }) => [literal(world), seq, tag]);
   return [
     ...(rows.length > 0
       ? [`INSERT INTO log (${COLUMNS.join()}) VALUES ${tuples(rows)}`]
       : []),
-    ...intoWorlds("audit", audit),
     ...intoWorlds("api_callers", lastOf(callers), CALLER_SEEN),
     `INSERT INTO log_heads (world_id, seq, tag) VALUES ${tuples(stored)}
      ON CONFLICT (world_id) DO UPDATE SET seq = excluded.seq, tag = excluded.tag`,

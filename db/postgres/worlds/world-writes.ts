@@ -50,6 +50,9 @@ const INSERT_ISSUERS = `INSERT INTO world_issuers (world_id, issuer, audience)
   SELECT $1, issuer, audience FROM unnest($2::text[], $3::text[]) AS keys (issuer, audience)
   ON CONFLICT DO NOTHING`;
 
+const CLEAR_AUDIT = `UPDATE log SET audit = NULL, changes = NULL
+  WHERE world_id = $1 AND audit IS NOT NULL`;
+
 /** The tables with what a world leaves. Events of chat are emptied later, and the log at once. */
 const ERASED = TABLES.map(({ name }) => name).filter(
   (name) =>
@@ -132,7 +135,8 @@ export async function deleteWorld(
   await sql.run("UPDATE log_heads SET pruned = $2 WHERE world_id = $1", [
     ...[id, log.last],
   ]);
-  log.erased(...ERASED);
+  await sql.run(CLEAR_AUDIT, [id]);
+  log.erased(...ERASED, "log");
   log.erasedData();
   return keys;
 }

@@ -1,3 +1,4 @@
+import auditInLog, { auditColumns } from "./audit-in-log.js";
 import attendance from "./attendance.js";
 import invites from "./invites.js";
 import namedQuestions from "./named-questions.js";
@@ -22,4 +23,6 @@ export const shared: readonly SharedMigration[] = [
   invites,
   push,
   namedQuestions,
+  ...auditColumns,
+  auditInLog,
 ];

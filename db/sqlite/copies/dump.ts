@@ -17,7 +17,8 @@ import {
   type Table,
 } from "../../copies/tables.js";
 import { withLockedFolder } from "../../local/locked-folder.js";
-import { withDerived } from "../../rules/user-fields.js";
+import { loaded } from "../../copies/loaded.js";
+import { passAudit } from "../../shared/migrations/audit-in-log.js";
 import { beginLogs } from "../migrations/0010-log.js";
 import {
   DATABASE,
@@ -47,6 +48,12 @@ const CONDITIONS: Readonly<Record<string, string>> = {
   chat_reactions: `${isAlive("t.event")}`,
 };
 
+/** The columns of copies that may be erased. */
+const ERASABLE: Readonly<Record<string, readonly string[]>> = {
+  chat_events: ["content"],
+  log: ["audit", "changes"],
+};
+
 function selectionOf(table: Table, world?: string): string {
   if (table.name === "sequences") {
     const names = SEQUENCES.map((name) => `('${name}')`).join();
@@ -55,10 +62,9 @@ function selectionOf(table: Table, world?: string): string {
   }
   const columns = table.columns.map(({ name }) => {
     // An erased value is a blob of zeros.
-    if (table.name === "chat_events" && name === "content") {
-      return "CASE typeof(t.content) WHEN 'text' THEN t.content END";
-    }
-    return `t.${name}`;
+    return ERASABLE[table.name]?.includes(name)
+      ? `CASE typeof(t.${name}) WHEN 'text' THEN t.${name} END`
+      : `t.${name}`;
   });
   const conditions = [CONDITIONS[table.name] ?? []].flat();
   return `SELECT ${columns.join()} FROM ${table.name} AS t
@@ -202,6 +208,7 @@ export function sqliteTarget(file: string): TableTarget {
            (SELECT coalesce(sum(size), 0) FROM files WHERE world_id = worlds.id)`,
       );
       beginLogs(db, lastId);
+      db.exec(passAudit);
       const [dangling] = danglingIn(db);
       if (dangling !== undefined) throw new UnfitRow(dangling);
       db.exec("COMMIT");
@@ -222,7 +229,7 @@ export function sqliteTarget(file: string): TableTarget {
 
 function insertInto(db: Connection, table: Table): (row: Row) => void {
   if (table.name === "sequences") return sequenceWriter(db);
-  const [stored, complete] = withDerived(table);
+  const [stored, complete] = loaded(table);
   const names = stored.columns.map(({ name }) => name);
   const values = names.map((name) =>
     table.name === "chat_events" && name === "content"
@@ -230,7 +237,7 @@ function insertInto(db: Connection, table: Table): (row: Row) => void {
       : "?",
   );
   const insert = db.prepare(
-    `INSERT INTO ${table.name} (${names.join()}) VALUES (${values.join()})`,
+    `INSERT INTO ${stored.name} (${names.join()}) VALUES (${values.join()})`,
   );
   return (row) => void insert.run(complete(row));
 }

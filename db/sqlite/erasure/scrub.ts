@@ -21,7 +21,8 @@ export const ERASED_TABLES = [
   "program_links",
   "push_subscriptions",
   "webhooks",
-  "audit",
+  "log",
+  "log_kept",
   "api_callers",
 ] as const;
 export type ErasedTable = (typeof ERASED_TABLES)[number];

@@ -1,4 +1,4 @@
-import { INDEX } from "../../log/entries.js";
+import { INDEX, KEPT_COLUMNS } from "../../log/entries.js";
 import type { Connection } from "../engine/connection.js";
 import { blankOf } from "../erasure/scrub.js";
 
@@ -35,6 +35,15 @@ export function logPruning(db: Connection, erases: () => void) {
   const note = db.prepare<[number, string]>(
     "UPDATE log_heads SET pruned = max(pruned, ?) WHERE world_id = ?",
   );
+  const keep = db.prepare<[string]>(
+    `INSERT INTO log_kept (${KEPT_COLUMNS}) SELECT ${KEPT_COLUMNS} FROM log
+       WHERE rowid IN (SELECT value FROM json_each(?)) AND typeof(audit) = 'text'`,
+  );
+  const forget = db.prepare<[string, number]>(
+    `UPDATE log SET audit = ${blankOf("audit")}, changes = ${blankOf("changes")}
+       WHERE rowid IN (SELECT rowid FROM log WHERE world_id = ? AND audit IS NOT NULL
+         AND typeof(audit) = 'text' AND at < ? LIMIT ${SLICE})`,
+  );
   const remove = db.prepare<[string]>(
     "DELETE FROM log WHERE rowid IN (SELECT value FROM json_each(?))",
   );
@@ -55,16 +64,22 @@ export function logPruning(db: Connection, erases: () => void) {
     );
     const old = keeps === -1 ? oldest : oldest.slice(0, keeps);
     if (old.length === 0) return false;
-    remove.run(JSON.stringify(old.map(({ rowid }) => rowid)));
+    const rows = JSON.stringify(old.map(({ rowid }) => rowid));
+    keep.run(rows);
+    remove.run(rows);
     note.run(old.at(-1)!.seq, world);
     return old.length === SLICE;
   }
 
   return {
     /** @see LogStore.prune */
-    pruneLog(worldId: string, before: number): boolean {
+    pruneLog(worldId: string, before: number, audited: number): boolean {
       const lately = Date.now() - KEPT;
       if (blank.run(lately).changes > 0) erases();
+      const forgotten =
+        audited > before ? forget.run(worldId, audited).changes : 0;
+      if (forgotten > 0) erases();
+      if (forgotten === SLICE) return true;
       let hasMore = removeOldest(worldId, before);
       if (worldId !== INDEX) return hasMore;
       for (const world of selectDeleted.all()) {

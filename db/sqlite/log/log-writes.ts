@@ -1,15 +1,15 @@
 import { type Author, userBy } from "../../contract/author.js";
 import type { Delivery } from "../../contract/chat.js";
-import { auditRow } from "../../log/audited.js";
-import { moderatedMessage } from "../../log/changes.js";
 import { type Caller, Draft, type Given } from "../../log/draft.js";
 import {
   authorBeside,
   type Change,
   chatEntry,
   type Entry,
+  UNAUDITED,
 } from "../../log/entries.js";
 import type { Hint, Position } from "../../log/log.js";
+import { moderatedMessage, noted } from "../../rules/acts.js";
 import type { DomainLog } from "../../shared/domain.js";
 import type { Connection } from "../engine/connection.js";
 import { blankOf } from "../erasure/scrub.js";
@@ -33,7 +33,6 @@ export class WriteLog implements DomainLog {
   readonly #insert;
   readonly #saveHead;
   readonly #blank;
-  readonly #insertAudit;
   readonly #hasWorld: (world: string) => boolean;
   readonly #insertCaller;
   #draft: Draft;
@@ -51,15 +50,12 @@ export class WriteLog implements DomainLog {
     this.#draft = this.#newDraft();
     this.#insert = insertion(db, "log", [
       ...["world_id", "seq", "tag", "at", "type", "author", "detail", "data"],
+      ...["audit", "changes", "request"],
     ]);
     this.#saveHead = db.prepare<Position & { world: string }>(
       `INSERT INTO log_heads (world_id, seq, tag) VALUES (@world, @seq, @tag)
        ON CONFLICT DO UPDATE SET seq = excluded.seq, tag = excluded.tag`,
     );
-    this.#insertAudit = insertion(db, "audit", [
-      ...["world_id", "at", "kind", "user_id", "token"],
-      ...["type", "subject", "changes", "request_id"],
-    ]);
     const hasWorld = db.prepare<[string]>("SELECT 1 FROM worlds WHERE id = ?");
     this.#hasWorld = (world) => hasWorld.get(world) !== undefined;
     this.#insertCaller = db.prepare<Caller>(
@@ -147,9 +143,7 @@ export class WriteLog implements DomainLog {
   /** Notes in the audit that the present author deleted a message of another user. */
   moderated(world: string, { event }: Delivery, sender: string | null): void {
     const by = this.#by ?? { kind: "user", user: event.sender ?? undefined };
-    const row = moderatedMessage(event, sender);
-    const stamp = { world, at: event.timestamp, by };
-    this.#draft.note(auditRow(stamp, row, [], by.request));
+    this.append(world, noted(moderatedMessage(event, sender)), by);
   }
 
   /** The first of so many numbers for events of imported chat. An entry has to follow. See {@link Draft.skip}. */
@@ -176,34 +170,41 @@ export class WriteLog implements DomainLog {
     for (const world of this.#erased) {
       if (this.#blank.run(world).changes > 0) this.#options.erases();
     }
-    this.#insert(
-      this.#draft.rows().map((row) => {
-        const { world_id, seq, tag, at, type, author, detail } = row;
-        const data = this.#erased.has(world_id) ? null : row.data;
-        return [world_id, seq, tag, at, type, author, detail, data];
-      }),
-    );
-    this.#insertAudit(this.#audit());
+    this.#insert(this.#rows());
     for (const row of this.#draft.callers()) this.#insertCaller.run(row);
     for (const head of this.#draft.heads()) this.#saveHead.run(head);
     return hints;
   }
 
-  /** The rows of the audit, except for worlds that the transaction deleted. */
-  #audit(): unknown[][] {
-    const audit = this.#draft.audit();
-    const worlds = new Set(audit.map((row) => row.world_id));
-    for (const world of worlds) {
-      if (!this.#hasWorld(world)) worlds.delete(world);
+  /** The values of the rows, without what the transaction has erased or what was in worlds that it has deleted. */
+  #rows(): unknown[][] {
+    const deleted = new Set<string>();
+    const rows = this.#draft.rows();
+    let last: string | undefined;
+    for (const { world_id, audit } of rows) {
+      if (audit === null || world_id === last) continue;
+      last = world_id;
+      if (!this.#hasWorld(world_id)) deleted.add(world_id);
     }
-    return audit
-      .filter((row) => worlds.has(row.world_id))
-      .map((row) => {
-        const { world_id, at, kind, user_id, token, type } = row;
-        const { subject, changes, request_id } = row;
-        const what = [type, subject, changes, request_id];
-        return [world_id, at, kind, user_id, token].concat(what);
-      });
+    return rows.map((row) => {
+      const { world_id, seq, tag, at, type, author, detail } = row;
+      const data = this.#erased.has(world_id) ? null : row.data;
+      const kept = deleted.has(world_id) ? UNAUDITED : row;
+      const { audit, changes, request } = kept;
+      return [
+        world_id,
+        seq,
+        tag,
+        at,
+        type,
+        author,
+        detail,
+        data,
+        audit,
+        changes,
+        request,
+      ];
+    });
   }
 }
 

@@ -28,6 +28,7 @@ import {
 import { channelRemoval } from "../chat/chat-remains.js";
 import type { Sql } from "../../shared/sql.js";
 import type { Connection } from "../engine/connection.js";
+import { blankOf } from "../erasure/scrub.js";
 import type { WriteLog } from "../log/log-writes.js";
 
 /** The writes of worlds. Each runs inside a transaction of its caller. */
@@ -47,6 +48,10 @@ export function worldWrites(db: Connection, sql: Sql, log: WriteLog) {
   const remove = db.prepare<[string]>("DELETE FROM worlds WHERE id = ?");
   const forget = db.prepare<[number, string]>(
     "UPDATE log_heads SET pruned = ? WHERE world_id = ?",
+  );
+  const clearAudit = db.prepare<[string]>(
+    `UPDATE log SET audit = ${blankOf("audit")}, changes = ${blankOf("changes")}
+     WHERE world_id = ? AND audit IS NOT NULL AND typeof(audit) = 'text'`,
   );
   const selectFiles = db
     .prepare<[string], string>("SELECT key FROM files WHERE world_id = ?")
@@ -156,6 +161,7 @@ export function worldWrites(db: Connection, sql: Sql, log: WriteLog) {
       removeChannels.ofWorld(id);
       if (remove.run(id).changes === 0) throw absent("world");
       log.erasedData(id);
+      clearAudit.run(id);
       // A world that gets this id does not show what happened before.
       forget.run(log.next(id), id);
       note(id, "world.deleted");

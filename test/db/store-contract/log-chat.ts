@@ -34,7 +34,7 @@ export async function logChatContract(contract: Contract): Promise<void> {
       (delivery) => [{ type: "chat.event", channel, delivery, by: by(ada) }],
     );
     const { id } = event;
-    await expecting.write(
+    const other = await expecting.write(
       "the sender is the author of a message without one",
       () => chat.send("demo", channel, message(bob)),
       (delivery) => [
@@ -124,6 +124,24 @@ export async function logChatContract(contract: Contract): Promise<void> {
           by(ada),
         ),
     });
+    await expecting.write(
+      "a moderator deletes one of another user",
+      () => {
+        const draft = { sender: ada, content: DELETED, moderates: true };
+        const { id: replaces } = other.event;
+        return chat.send("demo", channel, { ...draft, replaces }, by(ada));
+      },
+      (delivery) => [
+        { type: "chat.event", channel, delivery, by: by(ada) },
+        {
+          ...{ type: "noted", act: "chat.deleted", by: by(ada) },
+          subject: {
+            ...{ room_id: channel, channel_id: channel },
+            ...{ event_id: other.event.id, user_id: bob },
+          },
+        },
+      ],
+    );
     await expecting.refused([
       [() => chat.send("demo", "none", message(ada)), "absent"],
       [() => chat.send("demo", channel, message(dan)), "denied"],

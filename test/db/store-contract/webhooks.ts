@@ -131,8 +131,44 @@ export async function webhookContract(contract: Contract): Promise<void> {
     t.equal(all.count, 3, "what was done stays");
     t.notMatch(JSON.stringify(all.entries), /eve|secret/);
     t.strictSame((await audit.list("other", first)).entries, []);
-    const last = all.entries[0]!.at;
-    t.notOk(await audit.prune("demo", last + 1, last + 1));
-    t.equal((await audit.list("demo", first)).count, 0);
+
+    const later = () => Date.now() + 1000;
+    const expectList = async (name: string, expected: typeof all) => {
+      t.strictSame(await audit.list("demo", first), expected, name);
+    };
+    while (await store.log.prune("demo", later()));
+    await expectList("what the log has no more", all);
+    await store.rooms.delete("demo", room, undefined, by);
+    const both = await audit.list("demo", first);
+    t.equal(both.count, 4);
+    t.match(both.entries, [
+      { type: "room.deleted", subject: { room_id: room } },
+      ...all.entries,
+    ]);
+    for (const [asked, types] of [
+      [{ types: ["room.deleted", "room.created"] }, ["deleted", "created"]],
+      [{ user: sender }, []],
+      [{ page: 2, pageSize: 3 }, ["created"]],
+      [{ before: 1 }, []],
+    ] as const) {
+      const { entries } = await audit.list("demo", { ...first, ...asked });
+      t.match(
+        entries.map(({ type }) => type),
+        types.map((type) => `room.${type}`),
+      );
+    }
+    t.notOk(await audit.prune("demo", later(), later()));
+    await expectList("what the log has", {
+      ...{ count: 1, entries: both.entries.slice(0, 1) },
+    });
+    const { entries: logged } = await store.log.since("demo", 0, 9);
+    t.notOk(await store.log.prune("demo", 0, later()));
+    await expectList("the log is kept for longer", { count: 0, entries: [] });
+    t.strictSame((await store.log.since("demo", 0, 9)).entries, logged);
+
+    await store.rooms.create("demo", { name: "b" }, by);
+    await store.worlds.delete("demo");
+    await store.worlds.create(worldOf("demo"));
+    await expectList("a deleted world", { count: 0, entries: [] });
   });
 }

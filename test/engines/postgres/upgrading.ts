@@ -1,4 +1,5 @@
 import { INDEX } from "../../../db/log/entries.js";
+import { expectOldAudit, INSERT_OLD_AUDIT } from "../../db/old-audit.js";
 import { worldOf } from "../../helper.js";
 import { olderDatabase, openNode, type Part } from "./setup.js";
 
@@ -68,6 +69,19 @@ export const upgrading: Part = async (t, server) => {
     await worlds.create(worldOf("gone", { domain: "c.example.org" }));
     t.equal((await log.heads(["gone"]))[0]!.seq, 44);
   });
+
+  await t.test(
+    "the audit of version 12 becomes a part of the log",
+    async (t) => {
+      const { url, run } = await olderDatabase(server, 12);
+      await run(
+        `INSERT INTO worlds (id, title, config, permission_config, domain)
+         VALUES ('old', '', '{"JWT_secrets":[]}', '{}', 'a.example.org');
+       ${INSERT_OLD_AUDIT}`,
+      );
+      await expectOldAudit(t, await openNode(t, url));
+    },
+  );
 
   await t.test("content that was replaced is erased", async (t) => {
     const url = await older(1);
