@@ -66,8 +66,9 @@ export default fp(
         if (STATES.has(event.type)) {
           source.forget();
           for (const delivery of of(world)) delivery.look();
-        } else if (event.type === "noted" && event.subject.webhook_id) {
-          held.get(event.subject.webhook_id)?.look();
+        } else if (event.type === "noted") {
+          const { webhook_id } = event.subject;
+          if (typeof webhook_id === "string") held.get(webhook_id)?.look();
         }
         if ("seq" in event) source.take(event);
       }, world);

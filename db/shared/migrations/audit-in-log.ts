@@ -63,6 +63,7 @@ INSERT INTO log_kept (world_id, seq, at, type, author, detail, audit, changes, r
       || coalesce(',"token":"' || token || '"', '') || '}',
     '{"act":"' || type || '","subject":' || subject || '}', type, changes, request_id
   FROM audit;
+DROP INDEX audit_by_time;
 DROP TABLE audit;
 ${passAudit}
 `;
