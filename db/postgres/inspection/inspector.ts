@@ -20,12 +20,15 @@ const HELD = [
   "cluster",
 ];
 
-/** The indexes that the migrations make, without the indexes of keys. */
-const INDEXES = migrations.flatMap(({ tables }) =>
-  [...tables.matchAll(/CREATE (?:UNIQUE )?INDEX (\w+)/g)].map(
-    ([, name]) => name!,
-  ),
-);
+/** The indexes that the migrations make and do not drop, without the indexes of keys. */
+const INDEXES = new Set<string>();
+for (const { tables } of migrations) {
+  const steps = tables.matchAll(/(CREATE|DROP) (?:UNIQUE )?INDEX (\w+)/g);
+  for (const [, step, name] of steps) {
+    if (step === "CREATE") INDEXES.add(name!);
+    else INDEXES.delete(name!);
+  }
+}
 
 const SELECT_INDEXES = `SELECT c.relname::text AS name, i.indisvalid AND i.indisready AS valid
   FROM pg_index AS i JOIN pg_class AS c ON c.oid = i.indexrelid
