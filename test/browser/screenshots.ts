@@ -53,7 +53,7 @@ interface Series {
 const ends: (() => unknown)[] = [];
 const home: Lifetime = { teardown: (work) => void ends.unshift(work) };
 
-const host = { uid: "demo-host", name: "Hanna", traits: ["admin", "api"] };
+const host = { uid: "hanna", name: "Hanna Host", traits: ["admin", "api"] };
 const me = { uid: "mara", name: "Mara Lindqvist" };
 
 /** The world of the demo, with a key of these tests. */
@@ -208,7 +208,7 @@ async function prepare(world: World): Promise<Series[]> {
         {
           name: "created-link",
           path: "#/invite",
-          text: "Save as CSV",
+          text: "Anyone with a link can use it",
           act: async (it) => {
             await it.page.getByRole("radio", { name: /^One person/ }).check();
             await it.button("Create link").click();

@@ -366,6 +366,7 @@ export const de: Messages = {
     stream: "Stream",
     video: "Video",
     noStream: "Noch kein Stream",
+    addStream: "Stream eintragen",
     noStreamText: "Das Bild erscheint hier, sobald es einen Stream gibt.",
     noVideo: "Noch kein Video",
     noVideoText: "Für diese Bühne ist noch kein Video eingetragen.",

@@ -348,6 +348,7 @@ export const en = {
     stream: "Stream",
     video: "Video",
     noStream: "No stream yet",
+    addStream: "Add the stream",
     noStreamText: "The picture appears here as soon as there is a stream.",
     noVideo: "No video yet",
     noVideoText: "No video has been set for this stage.",
