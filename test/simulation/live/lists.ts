@@ -8,6 +8,12 @@ import type { Client } from "./client.js";
 /** After how many milliseconds a list is asked for again that may not be whole. */
 const DOUBT = 300;
 
+/**
+ * The errors after which a client asks again. The server is in doubt also about a list, if an
+ * entry of an earlier command comes while it reads the list in vain.
+ */
+const PASSING = new Set(["server.unavailable", "server.doubtful"]);
+
 /** A list of what a room has, as a client keeps it. */
 class List<T extends Listed> {
   items: readonly T[] | undefined;
@@ -42,8 +48,8 @@ class List<T extends Listed> {
       listed = await this.kind.list();
     } catch (error) {
       if (client.connection !== connection || this.#held !== held) return;
-      const isPassing = (error as Error).message === "server.unavailable";
-      if (isPassing) client.later(DOUBT, () => void this.ask());
+      if (PASSING.has((error as Error).message))
+        client.later(DOUBT, () => void this.ask());
     }
     if (client.connection !== connection || this.#held !== held) return;
     this.#held = undefined;
