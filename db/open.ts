@@ -51,6 +51,9 @@ async function openEmbedded(options: EngineOptions): Promise<Engines> {
     warn(`The log cannot be read: ${(error as Error).message}`);
   const parts = { bus, log: store.log, onFault, onUnread };
   const events: LogEvents = new LogEvents(parts);
+  // Another worker may have committed an entry in this turn of the event loop, whose reads see
+  // one state. What an entry makes somebody read is kept, so it must not be older than the entry.
+  events.subscribe(() => store.refresh());
   const files = await openFiles(dataDir, bucket).catch(async (error) => {
     await store.close();
     await events.close();

@@ -67,11 +67,14 @@ export type LiveLayer = ReturnType<typeof composeLive>;
 export function composeLive(parts: LiveParts) {
   const { clock, random, store, events, limits, log, metrics } = parts;
   const reached = (world: string) => events.reached(world);
-  const isCurrent = (world: string) => events.isCurrent(world);
 
   // Connections and places of users.
   const sockets = new Map<string, Connection>();
   const hub = new Hub();
+  // What is kept is forgotten when the first person comes, and when the last one leaves. Without
+  // people, others may follow the world, such as event streams, and miss entries in between.
+  const isCurrent = (world: string) =>
+    hub.in(world).size > 0 && events.isCurrent(world);
   const replica = new Replica(events, clock);
   const rates = new Rates({ clock, hub, limits, replica });
   const activity = new Activity(clock, replica);

@@ -44,7 +44,7 @@ export const entryOrder = [
   },
   {
     part: "chat.pages",
-    why: "forgets pages; the answers of this turn were read before the entry",
+    why: "forgets pages; what is read from now on is not older than the entry",
   },
   {
     part: "questions.lists",
@@ -77,6 +77,10 @@ interface Subscriber {
  * them in this order.
  */
 export const subscribers = [
+  {
+    file: "db/open.ts",
+    why: "comes first: ends the state that reads of this turn share, which may be older than the entry",
+  },
   {
     file: "db/postgres/engine/cache.ts",
     why: "comes first: a read that a later one causes must not find a row from before the entry",

@@ -54,6 +54,8 @@ export interface SqliteOptions extends OpeningOptions {
 export interface SqliteStore extends Store {
   /** From now on, writes run in a thread. */
   serve(): void;
+  /** Makes the next read see everything that is committed by now. */
+  refresh(): void;
 }
 
 /** How often it is looked whether another process died before it had finished an erasure, in milliseconds. */
@@ -226,6 +228,7 @@ function storeIn(
         writer.run("pruneLog", undefined, world, before, audited),
     },
     counts: async () => read(counts),
+    refresh: () => cache.refresh(),
     serve() {
       writer.serve();
       read(patrol);

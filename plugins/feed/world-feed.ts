@@ -36,6 +36,8 @@ export class WorldFeed implements Live {
   /** The readers by the types that they want: they share what is sent. */
   readonly #groups = new Map<string, Set<Reader>>();
   readonly #waiting: Entry[] = [];
+  /** How many entries that erase texts have come. */
+  #erasures = 0;
   #isRunning = false;
   #position = 0;
 
@@ -77,6 +79,7 @@ export class WorldFeed implements Live {
   /** Takes a new entry. */
   take(entry: Entry): void {
     this.#waiting.push(entry);
+    if (isErasing(entry)) this.#erasures++;
     if (this.#waiting.length > MAX_WAITING) this.endAll();
     if (this.#isRunning) return;
     this.#isRunning = true;
@@ -102,12 +105,21 @@ export class WorldFeed implements Live {
     while (this.#waiting.length > 0) {
       const entries = this.#waiting.splice(0, BATCH);
       if (entries.some(({ type }) => RIGHTS.has(type))) await this.#check();
-      const items = await this.#itemsOf(entries);
+      const items = await this.#presentItems(entries);
       this.#position = entries.at(-1)!.seq;
       const pause = Math.min(GATHER * this.#send(items), LONGEST_GATHER);
       if (pause >= 1) await sleep(pause, undefined, { ref: false });
     }
     this.#isRunning = false;
+  }
+
+  /** The items of entries, without texts that were erased while they were made. */
+  async #presentItems(entries: readonly Entry[]): Promise<FeedItem[]> {
+    for (;;) {
+      const known = this.#erasures;
+      const items = await this.#itemsOf(entries);
+      if (known === this.#erasures || this.isEmpty) return items;
+    }
   }
 
   /** @returns to how many readers it wrote. */
@@ -145,12 +157,17 @@ export class WorldFeed implements Live {
     }
   }
 
-  /** Entries as they are in the log now, if one of them erases texts of the others. */
+  /** Entries as they are in the log now, if one of them or a later one erases texts of the others. */
   async #present(entries: readonly Entry[]): Promise<readonly Entry[]> {
-    if (entries.length === 1 || !entries.some(isErasing)) return entries;
+    const later = this.#waiting;
+    const isSingle = entries.length === 1 && later.length === 0;
+    if (isSingle || ![...entries, ...later].some(isErasing)) return entries;
     const { log } = this.#store;
-    const [{ seq }] = entries as [Entry];
-    return (await log.since(this.#world, seq - 1, entries.length)).entries;
+    const [{ seq: first }] = entries as [Entry];
+    const last = entries.at(-1)!.seq;
+    const present = await log.since(this.#world, first - 1, entries.length);
+    // Of entries that are gone, later ones take the places.
+    return present.entries.filter(({ seq }) => seq <= last);
   }
 
   /** Ends the streams of callers who have lost their rights. */

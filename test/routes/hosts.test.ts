@@ -269,10 +269,11 @@ void t.test("the chat of a room", async (t) => {
 });
 
 void t.test("questions and polls", async (t) => {
-  const { call, enter, store, room } = await setUp(
+  const { app, call, enter, store, room } = await setUp(
     t,
     rules({ "chat.moderate": ["mod"], "world.api": ["api"] }),
   );
+  const { events } = app;
   const sender = await enter("ada");
   const queued = await store.questions.create("demo", room, {
     sender,
@@ -324,6 +325,14 @@ void t.test("questions and polls", async (t) => {
     ],
   ]);
   t.strictSame(await ids("polls/", "api"), [1, [[open.id, undefined]]]);
+
+  // A stream follows the world, and another one later: what happens in between reaches nobody here.
+  await events.follow("demo");
+  await ids("polls/", "api");
+  events.unfollow("demo");
+  await store.polls.delete("demo", room, open.id);
+  await events.follow("demo");
+  t.strictSame(await ids("polls/", "api"), [0, []], "nothing is kept");
 });
 
 void t.test("tokens", async (t) => {
