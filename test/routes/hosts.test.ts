@@ -5,6 +5,7 @@ import {
   rules,
   serve,
   tokenOf,
+  until,
   worldOf,
 } from "../helper.js";
 
@@ -327,11 +328,15 @@ void t.test("questions and polls", async (t) => {
   t.strictSame(await ids("polls/", "api"), [1, [[open.id, undefined]]]);
 
   // A stream follows the world, and another one later: what happens in between reaches nobody here.
-  await events.follow("demo");
+  const follow = async () => {
+    await events.follow("demo");
+    await until(() => events.isCurrent("demo"));
+  };
+  await follow();
   await ids("polls/", "api");
   events.unfollow("demo");
   await store.polls.delete("demo", room, open.id);
-  await events.follow("demo");
+  await follow();
   t.strictSame(await ids("polls/", "api"), [0, []], "nothing is kept");
 });
 

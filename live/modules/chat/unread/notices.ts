@@ -66,7 +66,11 @@ export class UnreadLists {
   /** A channel is gone. */
   forget(channel: string): void {
     for (const reader of this.of(channel)) {
-      reader.do(() => reader.unlist(channel));
+      // One whose marks are being read may come onto the list before this is done.
+      reader.do(() => {
+        this.#remove(reader, channel);
+        reader.unlist(channel);
+      });
     }
     this.#byChannel.delete(channel);
   }
