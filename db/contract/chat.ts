@@ -183,7 +183,8 @@ export interface ChatStore {
    * again to members who had hidden it.
    * @param draft if it replaces an edit, the edited message is meant. Deleting a message twice
    *   changes nothing.
-   * @returns the new event; of a message that was deleted already, the event that did it.
+   * @returns the new event; of a message that was deleted already, the event that did it, or
+   *   its last edit if that was the erasure of a user or of their messages.
    * @throws {StoreError} `absent` on `room`, or on `event` if it replaces none of this
    *   channel or no message; `denied` if the sender is banned, silenced or erased, is no member, is blocked by
    *   a member of a direct channel, or replaces a message of another user without

@@ -9,8 +9,11 @@ import { counterOf, type Row, type Table } from "./tables.js";
 import { type Look, placeIn, rowsIn, unfit } from "./world-lines.js";
 import { countRows } from "./world-rows.js";
 
-/** Up to how many characters a document stays in memory, so that it is read once. */
-const KEPT = 64 * 1024 * 1024;
+/**
+ * Up to how many characters a document stays in memory, so that it is read once. Its rows go to
+ * the thread that writes in one message, which stops this one for some 30 ms.
+ */
+const KEPT = 4 * 1024 * 1024;
 
 /**
  * Reads a whole document before a transaction begins: its form, what is unique, and the world and its

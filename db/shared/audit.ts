@@ -32,7 +32,8 @@ const selection = (columns: string) =>
 
 const COUNT = `SELECT count(*) FROM (${selection("seq")}) AS selected`;
 
-const PAGE = `SELECT * FROM (${selection(KEPT_COLUMNS)}) AS selected
+/** Not of a query around the selection, for which SQLite would sort all of it. */
+const PAGE = `${selection(KEPT_COLUMNS)}
   ORDER BY seq DESC LIMIT CAST($8 AS BIGINT) OFFSET CAST($9 AS BIGINT)`;
 
 const CALLERS =

@@ -2,9 +2,11 @@ import SqliteDatabase from "better-sqlite3";
 import t from "tap";
 import { StoreError } from "../../db/contract/store.js";
 import { forPostgres, forSqlite } from "../../db/shared/migrations/dialects.js";
+import { migrate } from "../../db/sqlite/engine/upgrade.js";
 import { batches } from "../../db/sqlite/engine/write-runner.js";
 import { sqlOn } from "../../db/sqlite/engine/sql.js";
 import type { WriteCall, Writes } from "../../db/sqlite/engine/write-calls.js";
+import { auditReads } from "../../db/shared/audit.js";
 import type { WriteLog } from "../../db/sqlite/log/log-writes.js";
 
 void t.test("a table is written once", async (t) => {
@@ -43,6 +45,26 @@ ALTER TABLE notes ADD COLUMN kind TEXT NOT NULL DEFAULT '';
   const alone = { sqlite: "CREATE TABLE a (b TEXT);" };
   t.equal(forSqlite(alone), alone.sqlite);
   t.equal(forPostgres(alone), "", "the number of the other engine counts");
+});
+
+void t.test("SQLite sorts no audit for a page of it", async (t) => {
+  const db = new SqliteDatabase(":memory:");
+  migrate(db);
+  const sql = sqlOn(db);
+  const plans: string[] = [];
+  const explaining: typeof sql = {
+    ...sql,
+    async all<R extends object>(text: string, params?: readonly unknown[]) {
+      const plan = `EXPLAIN QUERY PLAN ${text}`;
+      const steps = await sql.all<{ detail: string }>(plan, params);
+      plans.push(...steps.map(({ detail }) => detail));
+      return sql.all<R>(text, params);
+    },
+  };
+  const reads = auditReads({ ...sql, snapshot: (read) => read(explaining) });
+  await reads.list("demo", { page: 1, pageSize: 100 });
+  t.ok(plans.some((step) => step.includes("USING INDEX log_audited")));
+  t.notMatch(plans.join("\n"), /TEMP B-TREE/);
 });
 
 void t.test("each write of a batch succeeds or fails alone", async (t) => {

@@ -210,6 +210,48 @@ void t.test("no row moves while it holds a text", async (t) => {
   t.strictSame(findings, []);
 });
 
+void t.test("a deleted world leaves nothing of its audit", async (t) => {
+  const { dataDir, store } = await opened(t);
+  const COUNT = 600;
+  const wordsOf = (i: number) => `words-${i}-${"x".repeat((i * 37) % 300)}`;
+  const request = "the-name-of-a-request";
+  for (let from = 0; from < COUNT; from += 100) {
+    await Promise.all(
+      Array.from({ length: 100 }, (_, i) => from + i).flatMap((i) => {
+        const act = { type: "results.exported", subject: {} } as const;
+        const by = { kind: "server", request: `${request}-${i}` } as const;
+        const changes = [{ field: "f", before: null, after: wordsOf(i) }];
+        return [
+          store.audit.record("demo", { ...act, changes }, by),
+          ...Array.from({ length: (i * 7) % 13 }, () =>
+            store.audit.record("other", act),
+          ),
+        ];
+      }),
+    );
+  }
+  await store.close();
+  // Old entries of both worlds, between entries that stay. In steps, many rows move.
+  change(
+    dataDir,
+    `UPDATE log SET at = seq WHERE world_id != '' AND seq < ${COUNT * 3}`,
+  );
+  const next = openStore(t, dataDir);
+  const all = { page: 1, pageSize: 9999 };
+  const audited = () => next.audit.list("demo", all);
+  const before = await audited();
+  t.ok(before.count > COUNT);
+  for (let old = 100; old < COUNT * 3; old += 100) {
+    while (await next.log.prune("other", old));
+    while (await next.log.prune("demo", old / 30));
+  }
+  t.strictSame(await audited(), before, "the audit has the same entries");
+  await next.worlds.delete("demo");
+  await next.close();
+  const words = Array.from({ length: COUNT }, (_, i) => `words-${i}-`);
+  t.strictSame(heldIn(dataDir, [request, ...words]), []);
+});
+
 void t.test("the log of a deleted world goes an hour later", async (t) => {
   const { dataDir, store } = await opened(t);
   await store.worlds.delete("demo");

@@ -4,7 +4,7 @@ import { migrate } from "../../db/sqlite/engine/upgrade.js";
 import { compare, type Shape, sorted } from "./shapes.js";
 
 /** What an erased value is in SQLite: see `TABLES`. */
-const ERASABLE = ["content", "data", "audit", "changes"];
+const ERASABLE = ["content", "data", "audit", "changes", "request"];
 
 function shapeOf(db: Database.Database, table: string): Shape {
   const rows = <T>(pragma: string) => db.pragma(pragma) as T[];

@@ -24,7 +24,7 @@ ALTER TABLE log ADD COLUMN audit ${type};
 -- JSON of the fields that it changed, with their values before and after, without secrets.
 ALTER TABLE log ADD COLUMN changes ${type};
 -- The id of the request or of the connection.
-ALTER TABLE log ADD COLUMN request TEXT;
+ALTER TABLE log ADD COLUMN request ${type};
 CREATE INDEX log_audited ON log (world_id, seq) WHERE audit IS NOT NULL;
 `;
 

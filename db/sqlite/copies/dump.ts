@@ -51,7 +51,7 @@ const CONDITIONS: Readonly<Record<string, string>> = {
 /** The columns of copies that may be erased. */
 const ERASABLE: Readonly<Record<string, readonly string[]>> = {
   chat_events: ["content"],
-  log: ["audit", "changes"],
+  log: ["audit", "changes", "request"],
 };
 
 function selectionOf(table: Table, world?: string): string {

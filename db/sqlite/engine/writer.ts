@@ -122,6 +122,8 @@ export class Writer {
   /** The writes that are not sent yet. A message to the thread costs as much as a small write. */
   readonly #unsent = new Gathering<Unsent>((writes) => this.#send(writes));
   #runner: Runner | undefined;
+  /** Whether {@link #runner} has said anything. */
+  #hasBegun = false;
   /** The request to {@link #runner} to end, and the writes that wait for its decision. */
   #ending: { how: "close" | "rest"; held: Unsent[] } | undefined;
   #idle: NodeJS.Timeout | undefined;
@@ -253,18 +255,19 @@ export class Writer {
   }
 
   readonly #rest = (): void => {
-    if (this.#waiting.size > 0) this.#idle?.refresh();
+    // The first report of a thread would be taken for its refusal to end.
+    if (this.#waiting.size > 0 || !this.#hasBegun) this.#idle?.refresh();
     else this.#end("rest");
   };
 
   #start(): Runner {
     const { onWritten, onAppended, idle, ...options } = this.#options;
     const start = this.#isServing ? threadRunner : ownRunner;
-    let begun = false;
+    this.#hasBegun = false;
     this.#idle = setTimeout(this.#rest, idle ?? IDLE).unref();
     return start(options, {
       onReport: ({ answers, hints: sent }) => {
-        begun = true;
+        this.#hasBegun = true;
         onWritten();
         const settle = () => answers.forEach(this.#settle);
         const hints = sent.map(fromSent);
@@ -283,7 +286,7 @@ export class Writer {
         this.#runner = undefined;
         onWritten();
         // It may have died between a commit and its answer.
-        const problem = begun ? "doubtful" : "unusable";
+        const problem = this.#hasBegun ? "doubtful" : "unusable";
         for (const { reject } of this.#waiting.values()) {
           reject(new StoreError(problem, reason));
         }

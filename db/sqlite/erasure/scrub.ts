@@ -21,7 +21,6 @@ export const ERASED_TABLES = [
   "program_links",
   "push_subscriptions",
   "webhooks",
-  "log",
   "log_kept",
   "api_callers",
 ] as const;
@@ -75,6 +74,12 @@ export function rewriteTable(
  */
 export const blankOf = (column: string): string =>
   `zeroblob(length(CAST(${column} AS BLOB)))`;
+
+/** Blanks what the audit has of the entries of the log that meet a condition. */
+export const blankAudit = (condition: string): string =>
+  `UPDATE log SET audit = ${blankOf("audit")}, changes = ${blankOf("changes")},
+     request = CASE WHEN request IS NOT NULL THEN ${blankOf("request")} END
+   WHERE typeof(audit) = 'text' AND ${condition}`;
 
 /** Runs something with foreign keys off. They cannot be switched inside a transaction. */
 export function withoutForeignKeys<T>(db: Connection, work: () => T): T {

@@ -1,6 +1,6 @@
 import { INDEX, KEPT_COLUMNS } from "../../log/entries.js";
 import type { Connection } from "../engine/connection.js";
-import { blankOf } from "../erasure/scrub.js";
+import { blankAudit, blankOf } from "../erasure/scrub.js";
 
 /** How many entries one slice deletes. */
 const SLICE = 1000;
@@ -14,6 +14,14 @@ const KEPT = 60 * 60 * 1000;
  * of 4 KiB has at most some 60 rows, and at most three pages are merged.
  */
 const DISTANCE = 500;
+
+/** How far apart the rows are that one slice deletes: it moves the entries of the audit between them. */
+const SPAN = 10 * SLICE;
+
+/** The rows that a deletion of these rows may move. */
+const NEAR = `rowid BETWEEN
+  coalesce((SELECT rowid FROM log WHERE rowid < @first ORDER BY rowid DESC LIMIT 1 OFFSET ${DISTANCE}), @first - ${DISTANCE})
+  AND coalesce((SELECT rowid FROM log WHERE rowid > @last ORDER BY rowid LIMIT 1 OFFSET ${DISTANCE}), @last + ${DISTANCE})`;
 
 /**
  * The write that deletes old entries. It runs inside a transaction of its caller.
@@ -35,14 +43,16 @@ export function logPruning(db: Connection, erases: () => void) {
   const note = db.prepare<[number, string]>(
     "UPDATE log_heads SET pruned = max(pruned, ?) WHERE world_id = ?",
   );
-  const keep = db.prepare<[string]>(
+  const keep = db.prepare<{ first: number; last: number }>(
     `INSERT INTO log_kept (${KEPT_COLUMNS}) SELECT ${KEPT_COLUMNS} FROM log
-       WHERE rowid IN (SELECT value FROM json_each(?)) AND typeof(audit) = 'text'`,
+       WHERE typeof(audit) = 'text' AND ${NEAR}`,
+  );
+  const blankKept = db.prepare<{ first: number; last: number }>(
+    blankAudit(NEAR),
   );
   const forget = db.prepare<[string, number]>(
-    `UPDATE log SET audit = ${blankOf("audit")}, changes = ${blankOf("changes")}
-       WHERE rowid IN (SELECT rowid FROM log WHERE world_id = ? AND audit IS NOT NULL
-         AND typeof(audit) = 'text' AND at < ? LIMIT ${SLICE})`,
+    blankAudit(`rowid IN (SELECT rowid FROM log WHERE world_id = ? AND audit IS NOT NULL
+      AND typeof(audit) = 'text' AND at < ? LIMIT ${SLICE})`),
   );
   const remove = db.prepare<[string]>(
     "DELETE FROM log WHERE rowid IN (SELECT value FROM json_each(?))",
@@ -58,17 +68,22 @@ export function logPruning(db: Connection, erases: () => void) {
   /** @returns whether there may be more. */
   function removeOldest(world: string, before: number): boolean {
     const oldest = selectOldest.all(world, SLICE);
+    const first = oldest[0]?.rowid ?? 0;
     const end = firstWithData.get() ?? Infinity;
+    const isNear = ({ rowid }: { rowid: number }) => rowid < first + SPAN;
     const keeps = oldest.findIndex(
-      ({ rowid, at }) => at >= before || rowid > end - DISTANCE,
+      (row) => row.at >= before || row.rowid > end - DISTANCE || !isNear(row),
     );
     const old = keeps === -1 ? oldest : oldest.slice(0, keeps);
     if (old.length === 0) return false;
-    const rows = JSON.stringify(old.map(({ rowid }) => rowid));
-    keep.run(rows);
-    remove.run(rows);
-    note.run(old.at(-1)!.seq, world);
-    return old.length === SLICE;
+    const last = old.at(-1)!;
+    // No row that may move has a text then, so no copy of one stays behind.
+    const range = { first, last: last.rowid };
+    keep.run(range);
+    blankKept.run(range);
+    remove.run(JSON.stringify(old.map(({ rowid }) => rowid)));
+    note.run(last.seq, world);
+    return old.length === SLICE || (keeps > 0 && !isNear(oldest[keeps]!));
   }
 
   return {

@@ -28,7 +28,7 @@ import {
 import { channelRemoval } from "../chat/chat-remains.js";
 import type { Sql } from "../../shared/sql.js";
 import type { Connection } from "../engine/connection.js";
-import { blankOf } from "../erasure/scrub.js";
+import { blankAudit } from "../erasure/scrub.js";
 import type { WriteLog } from "../log/log-writes.js";
 
 /** The writes of worlds. Each runs inside a transaction of its caller. */
@@ -50,8 +50,7 @@ export function worldWrites(db: Connection, sql: Sql, log: WriteLog) {
     "UPDATE log_heads SET pruned = ? WHERE world_id = ?",
   );
   const clearAudit = db.prepare<[string]>(
-    `UPDATE log SET audit = ${blankOf("audit")}, changes = ${blankOf("changes")}
-     WHERE world_id = ? AND audit IS NOT NULL AND typeof(audit) = 'text'`,
+    blankAudit("world_id = ? AND audit IS NOT NULL"),
   );
   const selectFiles = db
     .prepare<[string], string>("SELECT key FROM files WHERE world_id = ?")
