@@ -188,6 +188,7 @@ export class WorldState {
    * @param stages what the rooms show according to the program.
    * @param order a number that is larger for states whose reading began later.
    * @param before an earlier state, with which it shares unchanged rooms.
+   * @param since when the first change came that the state before did not have, if that is known.
    */
   constructor(
     readonly world: Versioned<World>,
@@ -196,6 +197,7 @@ export class WorldState {
     readonly order: number,
     before?: WorldState,
     pushKey: string | null = null,
+    readonly since = Infinity,
   ) {
     this.json = new StateJson(world.value, pushKey, before?.json);
     const earlier = before ? before.#byId : new Map<string, never>();

@@ -16,6 +16,8 @@ export class WorldStates {
   readonly #loading = new Map<string, Promise<WorldState | undefined>>();
   /** States that were changed since. */
   readonly #old = new Map<string, WorldState>();
+  /** When these were first changed since their known state was read. */
+  readonly #changedAt = new Map<string, number>();
   /** How many states were read, or begun to be. */
   #reads = 0;
 
@@ -36,7 +38,12 @@ export class WorldStates {
   forget(world: string): void {
     const known = this.#known.get(world);
     if (known) this.#old.set(world, known);
-    if (!this.#isWatched(world)) this.#old.delete(world);
+    if (!this.#isWatched(world)) {
+      this.#old.delete(world);
+      this.#changedAt.delete(world);
+    } else if (!this.#changedAt.has(world)) {
+      this.#changedAt.set(world, this.#clock.now());
+    }
     this.#known.delete(world);
     this.#loading.delete(world);
   }
@@ -67,6 +74,7 @@ export class WorldStates {
       if (state && isPresent() && this.#isWatched(id)) {
         this.#known.set(id, state);
         this.#old.delete(id);
+        this.#changedAt.delete(id);
       }
       return state;
     } finally {
@@ -88,10 +96,12 @@ export class WorldStates {
     const shown = withStages(rooms, stages);
     const world = await this.#store.worlds.get(id);
     const before = this.#old.get(id);
+    const since = this.#changedAt.get(id);
     return (
       world &&
       new WorldState(
         ...([world, shown, stages, order, before, this.pushKey] as const),
+        since,
       )
     );
   }

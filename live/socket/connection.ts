@@ -129,7 +129,7 @@ export class Connection {
       const before = view;
       view = state.view(login);
       login.view = view;
-      if (before) this.lose(view.lossesSince(before));
+      if (before) this.lose(view.lossesSince(before), state.since);
       const { maxFrame } = this.#around.limits;
       this.maxFrame = view.mayUpdate ? Math.max(MAX_FRAME, maxFrame) : maxFrame;
       if (this.#inflation) this.#inflation.most = this.maxFrame;
@@ -137,11 +137,14 @@ export class Connection {
     return view;
   }
 
-  /** Rights were lost: the client learns of it with the next state of the world. */
-  lose(losses: Losses | undefined): void {
+  /**
+   * Rights were lost: the client learns of it with the next state of the world.
+   * @param since when that may have been, if it is known.
+   */
+  lose(losses: Losses | undefined, since = Infinity): void {
     if (!losses) return;
     const login = this.login!;
-    this.#held.noteLoss();
+    this.#held.noteLoss(Math.min(since, this.outgoing.doubt.since));
     login.losses = login.losses?.and(losses) ?? losses;
   }
 
@@ -175,10 +178,11 @@ export class Connection {
   /**
    * Holds pushes until it is known whether its user may still get them. If the connection
    * ends before, they are not sent.
+   * @param since when the user may have lost a right.
    * @param known settles after the promise of an earlier call. If it rejects, the connection ends.
    */
-  holdUntil(known: Promise<void>): void {
-    this.outgoing.holdUntil(known).catch((error) => this.onFault(error));
+  holdUntil(since: number, known: Promise<void>): void {
+    this.outgoing.holdUntil(since, known).catch((error) => this.onFault(error));
   }
 
   /** Whether it is not known what its user may still get. */

@@ -9,6 +9,7 @@ const LONGEST_DOUBT = 2000;
 class Doubt {
   readonly #clock: Clock;
   #known: Promise<void> | undefined;
+  #since = Infinity;
 
   constructor(clock: Clock) {
     this.#clock = clock;
@@ -18,6 +19,11 @@ class Doubt {
     return this.#known !== undefined;
   }
 
+  /** When what it is about may have happened; Infinity without a doubt. */
+  get since(): number {
+    return this.#since;
+  }
+
   /** Settles when the doubt ends or another one replaces it; undefined if there is none. */
   get known(): Promise<void> | undefined {
     return this.#known;
@@ -25,15 +31,18 @@ class Doubt {
 
   /**
    * Doubts until something is known.
+   * @param since when what it is about may have happened.
    * @param known settles after the promise of an earlier call.
    * @param onEnd called in the moment when the doubt ends, unless a later call has replaced it.
    * @throws what `known` rejects with: then the doubt stays.
    */
-  until(known: Promise<void>, onEnd: () => void): Promise<void> {
+  until(since: number, known: Promise<void>, onEnd: () => void): Promise<void> {
+    this.#since = Math.min(this.#since, since);
     this.#known = known;
     return known.then(() => {
       if (this.#known !== known) return;
       this.#known = undefined;
+      this.#since = Infinity;
       onEnd();
     });
   }
@@ -77,8 +86,9 @@ export class HeldPieces {
   readonly #clock: Clock;
   #pieces: Held[] = [];
   #size = 0;
-  /** When its user was last seen to have lost a right. */
+  /** When its user was last seen to have lost a right, and since when that may have been so. */
   #lostAt = -Infinity;
+  #lostSince = Infinity;
 
   constructor(clock: Clock) {
     this.#clock = clock;
@@ -115,9 +125,14 @@ export class HeldPieces {
     this.#size = 0;
   }
 
-  /** The user has lost a right. */
-  noteLoss(): void {
+  /**
+   * The user has lost a right.
+   * @param since when that may have been, if it was in doubt: what was made since then shows as
+   *   much as what was made before.
+   */
+  noteLoss(since: number): void {
     this.#lostAt = this.#clock.now();
+    this.#lostSince = since;
   }
 
   /** Whether any piece may show something of which its user lost sight long ago. */
@@ -127,7 +142,8 @@ export class HeldPieces {
 
   /** Whether something that was made at some time may show what its user lost sight of long ago. */
   isOld(at: number): boolean {
-    return this.#clock.now() - at > LONGEST && at <= this.#lostAt;
+    const from = Math.min(at, this.#lostSince);
+    return at <= this.#lostAt && this.#clock.now() - from > LONGEST;
   }
 }
 
@@ -223,11 +239,12 @@ export class Outgoing {
 
   /**
    * Holds pushes until it is known whether the user may still get them.
+   * @param since when the user may have lost a right.
    * @param known settles after the promise of an earlier call.
    * @throws what `known` rejects with: then they wait on.
    */
-  holdUntil(known: Promise<void>): Promise<void> {
-    return this.doubt.until(known, () => {
+  holdUntil(since: number, known: Promise<void>): Promise<void> {
+    return this.doubt.until(since, known, () => {
       if (!this.#answering) this.release();
     });
   }

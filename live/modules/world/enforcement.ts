@@ -17,6 +17,12 @@ import {
   throwOut,
 } from "../../socket/endings.js";
 
+/**
+ * Changes of a world are looked at and sent together, at most once in this time, in milliseconds.
+ * A second full of changes then makes four pushes, the last change included.
+ */
+export const COALESCED = 300;
+
 /** Names one comparison of users with the store. */
 type Comparison = object;
 
@@ -45,11 +51,14 @@ export class Enforcement {
     this.#ports = ports;
   }
 
-  /** Pushes nothing to these connections until all that stands in the line of their world has ended. */
-  #hold(world: string, connections: Iterable<Connection>): void {
+  /**
+   * Pushes nothing to these connections until all that stands in the line of their world has ended.
+   * @param since when their users may have lost a right.
+   */
+  #hold(world: string, connections: Iterable<Connection>, since: number): void {
     const ended = this.#ports.lines.ended(world);
     if (!ended) return;
-    for (const connection of connections) connection.holdUntil(ended);
+    for (const connection of connections) connection.holdUntil(since, ended);
   }
 
   /**
@@ -57,11 +66,12 @@ export class Enforcement {
    * or ends. If that takes long, nothing is pushed until then.
    */
   checkRights(world: string): void {
-    const { lines, hub } = this.#ports;
+    const { clock, lines, hub } = this.#ports;
+    const since = clock.now() - COALESCED;
     lines.enforce(
       world,
       () => this.#checkLogins(world),
-      () => this.#hold(world, hub.in(world)),
+      () => this.#hold(world, hub.in(world), since),
     );
   }
 
@@ -110,7 +120,7 @@ export class Enforcement {
    * them: banned users get nothing that was sent after that.
    */
   compare(world: string, connections: Connection[]): void {
-    const { lines } = this.#ports;
+    const { clock, lines } = this.#ports;
     const comparison: Comparison = {};
     for (const connection of connections) {
       this.#compared.set(connection, comparison);
@@ -119,7 +129,7 @@ export class Enforcement {
       this.#compared.get(connection) === comparison;
     const compare = () => this.#compareNow(world, connections, isLast);
     lines.enforce(world, compare, () => {});
-    this.#hold(world, connections);
+    this.#hold(world, connections, clock.now());
   }
 
   /**

@@ -15,15 +15,13 @@ import {
 } from "../../rules/shapes.js";
 import type { FrameFor, Send } from "../../delivery/push.js";
 import { nothingSent, Throttle } from "../../delivery/throttle.js";
-import { Enforcement, type EnforcementPorts } from "./enforcement.js";
+import {
+  COALESCED,
+  Enforcement,
+  type EnforcementPorts,
+} from "./enforcement.js";
 import { WorldPushes, type WorldPushPorts } from "./pushes.js";
 import type { WorldState } from "../../rules/world-state.js";
-
-/**
- * Changes of a world are sent together, at most once in this time, in milliseconds.
- * A second full of changes then makes four pushes, the last change included.
- */
-const COALESCED = 300;
 
 /** What telling of a world needs. */
 export interface NotifierPorts extends WorldPushPorts {
