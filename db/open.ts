@@ -52,8 +52,11 @@ async function openEmbedded(options: EngineOptions): Promise<Engines> {
   const parts = { bus, log: store.log, onFault, onUnread };
   const events: LogEvents = new LogEvents(parts);
   // Another worker may have committed an entry in this turn of the event loop, whose reads see
-  // one state. What an entry makes somebody read is kept, so it must not be older than the entry.
-  events.subscribe(() => store.refresh());
+  // one state. Caches keep what is read after an entry, so a read must not see an older state.
+  // Messages between processes change nothing in the store.
+  events.subscribe((event) => {
+    if ("seq" in event || event.type === "world.reset") store.refresh();
+  });
   const files = await openFiles(dataDir, bucket).catch(async (error) => {
     await store.close();
     await events.close();

@@ -327,7 +327,7 @@ void t.test("questions and polls", async (t) => {
   ]);
   t.strictSame(await ids("polls/", "api"), [1, [[open.id, undefined]]]);
 
-  // A stream follows the world, and another one later: what happens in between reaches nobody here.
+  // The first follower leaves, and another one comes later. This process gets no entry in between.
   const follow = async () => {
     await events.follow("demo");
     await until(() => events.isCurrent("demo"));
