@@ -19,7 +19,9 @@ const PAGE = `<!doctype html>
     <link rel="icon" href="data:,">
     <link rel="stylesheet" href="static/swagger-ui.css">
     <style>body { margin: 0; background: #fafafa } #api { overflow-x: auto }
-      .live { font: 1rem/1.5 system-ui, sans-serif; margin: 1rem 20px 0 }</style>
+      .live { font: 1rem/1.5 system-ui, sans-serif; margin: 0; padding: 1rem 20px 0 }
+      .dark-mode body { background: #1c2022 } .dark-mode .live { color: #ddd }
+      .dark-mode .live a { color: #a5b4fc }</style>
   </head>
   <body>
     <p class="live">The <a href="live">websocket</a> has its own page, and so have the <a href="./">guides</a>.</p>
@@ -32,7 +34,11 @@ const PAGE = `<!doctype html>
 `;
 
 // Calls go to the origin of the page: PUBLIC_URL may be another one.
-const START = `const page = new URL(".", location.href);
+const START = `const dark = matchMedia("(prefers-color-scheme: dark)");
+const paint = () => document.documentElement.classList.toggle("dark-mode", dark.matches);
+dark.addEventListener("change", paint);
+paint();
+const page = new URL(".", location.href);
 const { href } = new URL("../api/v1/openapi.json", page);
 const answer = await fetch(href);
 const spec = await answer.json();

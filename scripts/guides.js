@@ -13,11 +13,19 @@ import { Marked, marked, Renderer } from "marked";
 
 const DOCS = "docs";
 
-/** The order in which the guides are listed; others come last. */
-const ORDER =
-  "install configure commands web proxy secure observe backup upgrade troubleshoot scale bucket data performance api live chat votes program conformance client integrate embed venueless architecture".split(
-    " ",
-  );
+/** The guides by what a reader does, in the order in which they are listed. */
+const GROUPS = [
+  ["Host an event", "web program"],
+  [
+    "Run the server",
+    "install configure commands proxy secure observe backup upgrade troubleshoot scale bucket data",
+  ],
+  [
+    "Build on it",
+    "api live chat votes client bots integrate embed conformance venueless",
+  ],
+  ["Know more", "performance architecture changelog security"],
+].map(([heading, names]) => ({ heading, names: names.split(" ") }));
 
 /** Pages from the top of the project, by their names there. */
 const TOP = { "CHANGELOG.md": "changelog", "SECURITY.md": "security" };
@@ -34,15 +42,18 @@ const SERVED = {
 const STYLE = `:root{color-scheme:light dark}
 body{font:1rem/1.6 system-ui,sans-serif;margin:0;color:#222;background:#fff}
 .page{display:flex;max-width:72rem;margin:0 auto;gap:2rem;padding:0 1rem}
-nav{flex:0 0 13rem;padding:1.5rem 0}nav ul{list-style:none;margin:0;padding:0}nav a{display:block;padding:.15rem 0}
+nav{flex:0 0 13rem;padding:1.5rem 0}nav ul{list-style:none;margin:0;padding:0}nav a{display:block;padding:.15rem 0;text-decoration:none}
+nav a:hover,nav a:focus{text-decoration:underline}#all>p{font-weight:600;margin:1.2rem 0 .2rem}
+#menu{display:none;font:inherit;padding:.3rem .8rem}
 main{flex:1;min-width:0;padding:1.5rem 0 4rem}
-a{color:#0b5cad}h1,h2,h3{line-height:1.25;scroll-margin-top:1rem}
+a{color:#4338ca}h1,h2,h3{line-height:1.25;scroll-margin-top:1rem}
 pre{overflow-x:auto;background:#f3f3f3;padding:.7rem .9rem}code{font-size:.9em}
 .wide{overflow-x:auto}table{border-collapse:collapse}th,td{text-align:left;vertical-align:top;border-bottom:1px solid #8884;padding:.3rem .6rem .3rem 0}
 input{font:inherit;width:100%;box-sizing:border-box;padding:.3rem .5rem}img{max-width:100%}
 #found li{margin:.5rem 0}[aria-current]{font-weight:bold}
-@media(max-width:45rem){.page{display:block}nav{padding-bottom:0}}
-@media(prefers-color-scheme:dark){body{color:#ddd;background:#181818}a{color:#8bf}pre{background:#262626}}
+@media(max-width:45rem){.page{display:block}nav{padding-bottom:0}nav a{padding:.4rem 0}}
+@media(max-width:45rem) and (scripting:enabled){#menu{display:block}#menu[aria-expanded=false]+#all{display:none}}
+@media(prefers-color-scheme:dark){body{color:#ddd;background:#181818}a{color:#a5b4fc}pre{background:#262626}}
 `;
 
 // A section must have every word; a section with more of them in its heading comes first.
@@ -83,6 +94,10 @@ async function search() {
   if (hits.length === 0) found.append("Nothing is found.");
 }
 input.addEventListener("input", search);
+const menu = document.querySelector("#menu");
+menu.addEventListener("click", () => {
+  menu.ariaExpanded = String(menu.ariaExpanded !== "true");
+});
 // An old address of an operation.
 if (location.hash.startsWith("#/")) location.replace(new URL("../api" + location.hash, base));
 `;
@@ -93,12 +108,16 @@ export function buildGuides(out) {
   mkdirSync(folder, { recursive: true });
   const names = readdirSync(DOCS)
     .filter((name) => name.endsWith(".md"))
-    .map((name) => name.slice(0, -".md".length))
-    .sort((a, b) => placeOf(a) - placeOf(b));
+    .map((name) => name.slice(0, -".md".length));
   const guides = [
     ...names.map((name) => rendered(name, join(DOCS, `${name}.md`))),
     ...Object.entries(TOP).map(([path, name]) => rendered(name, path)),
   ];
+  for (const { name } of guides) {
+    if (!GROUPS.some(({ names: listed }) => listed.includes(name))) {
+      throw new Error(`The guide ${name} is in no group of scripts/guides.js.`);
+    }
+  }
   for (const { name, title, html } of guides) {
     const page = pageOf({ title, html, guides, current: name, to: "" });
     writeFileSync(join(folder, `${name}.html`), page);
@@ -113,8 +132,6 @@ export function buildGuides(out) {
   writeFileSync(join(folder, "guides.js"), SCRIPT);
   for (const file of FILES) copyFileSync(join(DOCS, file), join(folder, file));
 }
-
-const placeOf = (name) => ORDER.indexOf(name) + 1 || Infinity;
 
 function rendered(name, path) {
   const tokens = marked.lexer(readFileSync(path, "utf8"));
@@ -191,16 +208,22 @@ const homeOf = (guides) => `<h1>Foyer</h1>
 <p>The manual of this server, and its interfaces:</p>
 <ul><li><a href="api">The API</a>, to read and try</li>
 <li><a href="live">The websocket</a>, command by command</li></ul>
-<h2>Guides</h2>
-<ul>${guides.map(({ name, title }) => `<li><a href="guides/${name}">${escapeHtml(title)}</a></li>`).join("\n")}</ul>`;
+${listOf(guides, { to: "guides/", tag: "h2" })}`;
+
+/** Links to all guides by group, below headings of a tag. */
+const listOf = (guides, { to, tag, current }) =>
+  GROUPS.map(({ heading, names }) => {
+    const links = names.map((name) => {
+      const { title } = guides.find((guide) => guide.name === name);
+      const mark = name === current ? ' aria-current="page"' : "";
+      return `<li><a href="${to}${name}"${mark}>${escapeHtml(title)}</a></li>`;
+    });
+    return `<${tag}>${heading}</${tag}>\n<ul>${links.join("\n")}</ul>`;
+  }).join("\n");
 
 /** @param to the folder of the guides, relative to the page. */
 function pageOf({ title, html, guides, current, to }) {
   const home = to === "" ? "../" : "./";
-  const links = guides.map(
-    ({ name, title: text }) =>
-      `<li><a href="${to}${name}"${name === current ? ' aria-current="page"' : ""}>${escapeHtml(text)}</a></li>`,
-  );
   return `<!doctype html>
 <html lang="en">
 <head>
@@ -216,10 +239,11 @@ function pageOf({ title, html, guides, current, to }) {
 <div class="page">
 <nav aria-label="Guides">
 <p><label>Search <input id="search" type="search" autocomplete="off"></label></p>
-<ul><li><a href="${home}">Start</a></li>
+<button id="menu" type="button" aria-expanded="false" aria-controls="all">All guides</button>
+<div id="all"><ul><li><a href="${home}">Start</a></li>
 <li><a href="${home}api">Try the API</a></li>
-<li><a href="${home}live">Every websocket message</a></li>
-${links.join("\n")}</ul>
+<li><a href="${home}live">Every websocket message</a></li></ul>
+${listOf(guides, { to, tag: "p", current })}</div>
 </nav>
 <main><ul id="found" aria-live="polite"></ul><div id="text">${html}</div></main>
 </div>

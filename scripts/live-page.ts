@@ -31,7 +31,7 @@ interface Document {
 
 /** The style of the page, a file beside it. */
 export const LIVE_STYLE =
-  "body{font:1rem/1.5 system-ui,sans-serif;max-width:60rem;margin:2rem auto;padding:0 1rem;color:#222;background:#fff}h3{margin:2.5rem 0 0}h3,p{overflow-wrap:anywhere}p{margin:.4rem 0}pre{overflow-x:auto;background:#f3f3f3;padding:.6rem .8rem;margin:.4rem 0}i{color:#666}nav{columns:17rem}nav a{display:block}dt{font-family:monospace;margin-top:.5rem}@media(prefers-color-scheme:dark){body{color:#ddd;background:#181818}a{color:#8bf}pre{background:#262626}i{color:#aaa}}";
+  "body{font:1rem/1.5 system-ui,sans-serif;max-width:60rem;margin:2rem auto;padding:0 1rem;color:#222;background:#fff}h3{margin:2.5rem 0 0}h3,p{overflow-wrap:anywhere}p{margin:.4rem 0}pre{overflow-x:auto;background:#f3f3f3;padding:.6rem .8rem;margin:.4rem 0}i{color:#666}nav{columns:17rem}nav a{display:block}dt{font-family:monospace;margin-top:.5rem}@media(prefers-color-scheme:dark){body{color:#ddd;background:#181818}a{color:#a5b4fc}pre{background:#262626}i{color:#aaa}}";
 
 /**
  * The AsyncAPI document as a page for people. Each URL is relative to `/docs/live`: a
