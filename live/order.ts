@@ -58,7 +58,7 @@ export const entryOrder = [
   { part: "polls", why: "comes after the rights, as questions do" },
   {
     part: "reset",
-    why: "ends connections once no part holds anything of the world that went back",
+    why: "ends the connections of a world that went back, so that every part forgets it; no other part handles that",
   },
   {
     part: "own",

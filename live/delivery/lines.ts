@@ -15,6 +15,16 @@ const LONGEST_PAUSE = 2000;
  */
 const LATE = 700;
 
+/** When something is repeated, and until when it is of use. */
+interface Persistence {
+  /** After which errors it is repeated: by default, those of the store. */
+  readonly isRepeated?: (error: unknown) => boolean;
+  /** Whether it is no longer of use. */
+  readonly isOver?: () => boolean;
+  /** Is called after the first failure. */
+  readonly onFault?: () => void;
+}
+
 /** A store that failed may answer the next time. Any other error is a fault of Foyer. */
 const isOfStore = (error: unknown): boolean => error instanceof StoreError;
 const isAny = () => true;
@@ -39,10 +49,9 @@ export class Lines {
    * Runs something after all that stands in a line. While the store fails, it is repeated, and
    * what came later waits.
    * @param place the id of a world or of a room.
-   * @param isRepeated after which errors it is repeated.
    */
-  inOrder(place: string, act: Act, isRepeated = isOfStore): void {
-    this.#add(place, () => this.persist(act, { isRepeated }));
+  inOrder(place: string, act: Act, options?: Persistence): void {
+    this.#add(place, () => this.persist(act, options));
   }
 
   /** Runs something once after all that stands in a line. @returns what it gives, or its error. */
@@ -56,8 +65,14 @@ export class Lines {
    * Runs in its order what takes away rights, and repeats it whatever fails.
    * @param onLate is called after its first failure, or if it takes long. From then on, the
    *   users it concerns may get no push until it has {@link ended}.
+   * @param isOver whether none of these users is there any more.
    */
-  enforce(place: string, act: Act, onLate: () => void): void {
+  enforce(
+    place: string,
+    act: Act,
+    onLate: () => void,
+    isOver: () => boolean,
+  ): void {
     let isLate = false;
     const late = () => {
       if (!isLate) onLate();
@@ -67,7 +82,7 @@ export class Lines {
     this.#add(place, async () => {
       // Reads of this turn may see a state that is older than the entry that takes rights away.
       await nextTurn(this.#clock);
-      await this.persist(act, { isRepeated: isAny, onFault: late });
+      await this.persist(act, { isRepeated: isAny, isOver, onFault: late });
       stop();
       isLate = true;
     });
@@ -75,9 +90,6 @@ export class Lines {
 
   /**
    * Does something, in no line, and repeats it until it succeeds, or the server closes.
-   * @param options.isRepeated after which errors it is repeated.
-   * @param options.isOver whether it is no longer of use.
-   * @param options.onFault is called after the first failure.
    * @returns a promise that never rejects.
    */
   async persist(
@@ -86,11 +98,7 @@ export class Lines {
       isRepeated = isOfStore,
       isOver = () => false,
       onFault = () => {},
-    }: {
-      isRepeated?: (error: unknown) => boolean;
-      isOver?: () => boolean;
-      onFault?: () => void;
-    } = {},
+    }: Persistence = {},
   ): Promise<void> {
     let pause = FIRST_PAUSE;
     while (!this.#closed && !isOver()) {

@@ -1,5 +1,5 @@
 import { type Clock, nextTurn } from "../../db/log/clock.js";
-import type { Hub } from "../people/hub.js";
+import type { Gathering, Hub } from "../people/hub.js";
 import type { View, WorldState } from "../rules/world-state.js";
 import type { WorldStates } from "../rules/world-states.js";
 import type { Connection } from "../socket/connection.js";
@@ -47,8 +47,13 @@ export type Send = (frame: Buffer | FrameFor) => Promise<Sent>;
 /**
  * What a push does when its time has come: it reads what is true now, and sends it.
  * @param authors who caused it: the ids of users and connections.
+ * @param people who were there when it was caused, as far as they still are.
  */
-export type Tell = (send: Send, authors: Authors) => Promise<unknown>;
+export type Tell = (
+  send: Send,
+  authors: Authors,
+  people: Gathering,
+) => Promise<unknown>;
 
 /** Something that changes often: the changes of one subject share a push. */
 export interface Often {
@@ -82,6 +87,13 @@ export interface PushPorts extends ThrottlePorts {
   readonly passes: Passes;
 }
 
+/** A push whose time has come. */
+interface Due {
+  readonly audience: Audience;
+  readonly tell: Tell;
+  readonly authors: Authors;
+}
+
 const noAuthors: Authors = new Set();
 
 /** The way of every push: it waits for its time, reads, asks for rights, and is sent. */
@@ -98,16 +110,22 @@ export class Pushes {
     this.#often.close();
   }
 
-  /** Pushes something to an audience, if it has connections in this process. */
+  /**
+   * Pushes something to an audience, if it has connections in this process. Once all people have
+   * left the world, nobody gets it: the log may have gone back, and later ones have read it.
+   */
   push(audience: Audience, tell: Tell, timing: Timing = {}): void {
     const { lines, passes } = this.#ports;
     const { pace = "line" } = timing;
     const authors = typeof pace === "object" ? pace.authors : [];
-    if (!this.#isAnybodyIn(audience, authors)) return;
+    const people = this.#ports.hub.gathering(audience.world);
+    if (!people || !isAnybodyIn(people, audience, authors)) return;
     const place = audience.room ?? audience.world;
     const { line = place } = timing;
-    const size = () => this.#membersOf(audience).size;
-    const now = (authors: Authors) => this.#now(audience, tell, authors);
+    const size = () => membersOf(people, audience).size;
+    const now = (authors: Authors) =>
+      this.#now(people, { audience, tell, authors });
+    const isOver = () => people.isOver;
     if (typeof pace === "object") {
       const send = (authors: Authors) => lines.run(line, () => now(authors));
       this.#often.add(place, pace.subject, { authors, size, send });
@@ -116,19 +134,14 @@ export class Pushes {
         await passes.turn(place, size());
         await now(noAuthors);
       };
-      lines.inOrder(line, send, () => false);
-    } else lines.inOrder(line, () => now(noAuthors));
+      lines.inOrder(line, send, { isOver, isRepeated: () => false });
+    } else lines.inOrder(line, () => now(noAuthors), { isOver });
   }
 
-  /** Whether a push may concern this process. */
-  #isAnybodyIn(audience: Audience, authors: readonly string[]): boolean {
-    if (this.#membersOf(audience).size > 0) return true;
-    // An author gets the push without having entered the room.
-    const { hub } = this.#ports;
-    return authors.some((id) => hub.of(audience.world, id).size > 0);
-  }
-
-  async #now(audience: Audience, tell: Tell, authors: Authors): Promise<Sent> {
+  async #now(
+    people: Gathering,
+    { audience, tell, authors }: Due,
+  ): Promise<Sent> {
     const { clock, states } = this.#ports;
     // Reads of one turn see one state, which may be older than an entry in this turn.
     await nextTurn(clock);
@@ -137,43 +150,21 @@ export class Pushes {
     const send: Send = async (frame) => {
       const state = await states.get(audience.world);
       if (!state) return nothingSent;
-      const members = this.#membersOf(audience);
+      const own = membersOf(people, audience);
       const frameFor: FrameFor =
         typeof frame === "function" ? frame : () => frame;
-      const to = this.#withAuthors(audience.world, members, authors);
+      const to = withAuthors(people, own, authors);
       const sent = await this.walk(state, to, (connection, view) => {
         // Some may have left since the first of them got it.
-        const isTold = members.has(connection) || authors.has(connection.id);
+        const isTold = own.has(connection) || authors.has(connection.id);
         return isTold ? frameFor(connection, view) : undefined;
       });
       total += sent.total;
       each += sent.each;
       return sent;
     };
-    await tell(send, authors);
+    if (!people.isOver) await tell(send, authors, people);
     return { total, each };
-  }
-
-  #membersOf({ world, user, room, watching }: Audience) {
-    const { hub } = this.#ports;
-    if (user !== undefined) return hub.of(world, user);
-    if (room === undefined) return hub.in(world);
-    return watching ? hub.watching(world, room) : hub.inRoom(world, room);
-  }
-
-  /** The members of an audience, and the connections of authors beside them. */
-  #withAuthors(
-    world: string,
-    members: ReadonlySet<Connection>,
-    authors: Authors,
-  ): Iterable<Connection> {
-    const all = new Set(members);
-    for (const user of authors) {
-      for (const connection of this.#ports.hub.of(world, user)) {
-        if (authors.has(connection.id)) all.add(connection);
-      }
-    }
-    return all;
   }
 
   /**
@@ -210,6 +201,41 @@ export class Pushes {
       if (given) give(connection, given);
     });
   }
+}
+
+function membersOf(
+  people: Gathering,
+  { user, room, watching }: Audience,
+): ReadonlySet<Connection> {
+  if (user !== undefined) return people.of(user);
+  if (room === undefined) return people.all;
+  return watching ? people.watching(room) : people.inRoom(room);
+}
+
+/** Whether a push may concern this process. */
+function isAnybodyIn(
+  people: Gathering,
+  audience: Audience,
+  authors: readonly string[],
+): boolean {
+  if (membersOf(people, audience).size > 0) return true;
+  // An author gets the push without having entered the room.
+  return authors.some((id) => people.of(id).size > 0);
+}
+
+/** The members of an audience, and the connections of authors beside them. */
+function withAuthors(
+  people: Gathering,
+  members: ReadonlySet<Connection>,
+  authors: Authors,
+): Iterable<Connection> {
+  const all = new Set(members);
+  for (const user of authors) {
+    for (const connection of people.of(user)) {
+      if (authors.has(connection.id)) all.add(connection);
+    }
+  }
+  return all;
 }
 
 /** @returns how many bytes. */

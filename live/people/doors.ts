@@ -140,13 +140,18 @@ export class Doors {
     this.#forgetIfEmpty(world);
   }
 
-  /** The database has lost its history: users log in again, and fetch the present state. */
+  /**
+   * The database has lost its history: users log in again, and fetch the present state. That
+   * ends the gathering of the world, and with it all that waits for its people.
+   */
   reset(world: string): void {
     const { log, hub } = this.#ports;
     log.warn({ world }, "the log of a world went back");
     for (const connection of [...hub.in(world)]) reload(connection);
+    this.#forgetIfEmpty(world);
   }
 
+  /** Without people, nothing that was read of a world is kept, and nothing that waits is sent. */
   #forgetIfEmpty(world: string): void {
     const { hub, states, modules } = this.#ports;
     if (hub.in(world).size > 0) return;

@@ -1,14 +1,5 @@
 import type { Connection } from "../socket/connection.js";
 
-/** The connections of one world in this process. */
-class WorldConnections {
-  readonly all = new Set<Connection>();
-  readonly byUser = new Map<string, Set<Connection>>();
-  readonly byRoom = new Map<string, Set<Connection>>();
-  /** The connections in a room that watch its viewers. */
-  readonly watching = new Map<string, Set<Connection>>();
-}
-
 const none: ReadonlySet<Connection> = new Set();
 
 function add<K>(map: Map<K, Set<Connection>>, key: K, connection: Connection) {
@@ -26,15 +17,48 @@ function remove<K>(
   if (set?.delete(connection) && set.size === 0) map.delete(key);
 }
 
+/**
+ * The connections of one world in this process, from the first that comes to the last that
+ * leaves. Later ones read everything at their login, perhaps in a history that went back. So
+ * what waits for a gathering is for nobody else, and of no use once it is over.
+ */
+export class Gathering {
+  /** All connections that are logged in. */
+  readonly all = new Set<Connection>();
+  readonly byUser = new Map<string, Set<Connection>>();
+  readonly byRoom = new Map<string, Set<Connection>>();
+  /** The connections in a room that watch its viewers. */
+  readonly byWatched = new Map<string, Set<Connection>>();
+
+  /** Whether all have left. */
+  get isOver(): boolean {
+    return this.all.size === 0;
+  }
+
+  /** The connections of a user. */
+  of(user: string): ReadonlySet<Connection> {
+    return this.byUser.get(user) ?? none;
+  }
+
+  /** The connections that entered a room and did not leave. */
+  inRoom(room: string): ReadonlySet<Connection> {
+    return this.byRoom.get(room) ?? none;
+  }
+
+  /** The ones among them that watch the viewers of the room. */
+  watching(room: string): ReadonlySet<Connection> {
+    return this.byWatched.get(room) ?? none;
+  }
+}
+
 /** Which connections of this process are logged in where. */
 export class Hub {
-  readonly #worlds = new Map<string, WorldConnections>();
+  readonly #worlds = new Map<string, Gathering>();
 
   /** Takes a connection that has logged in. */
   add(connection: Connection, user: string): void {
     let world = this.#worlds.get(connection.world);
-    if (!world)
-      this.#worlds.set(connection.world, (world = new WorldConnections()));
+    if (!world) this.#worlds.set(connection.world, (world = new Gathering()));
     world.all.add(connection);
     add(world.byUser, user, connection);
   }
@@ -45,7 +69,7 @@ export class Hub {
     remove(world.byUser, connection.login!.user, connection);
     for (const room of connection.rooms) {
       remove(world.byRoom, room, connection);
-      remove(world.watching, room, connection);
+      remove(world.byWatched, room, connection);
     }
     if (world.all.size === 0) this.#worlds.delete(connection.world);
   }
@@ -56,8 +80,8 @@ export class Hub {
     if (!world?.all.has(connection)) return;
     connection.rooms.add(room);
     add(world.byRoom, room, connection);
-    if (watches) add(world.watching, room, connection);
-    else remove(world.watching, room, connection);
+    if (watches) add(world.byWatched, room, connection);
+    else remove(world.byWatched, room, connection);
   }
 
   leave(connection: Connection, room: string): void {
@@ -65,12 +89,17 @@ export class Hub {
     const world = this.#worlds.get(connection.world);
     if (!world) return;
     remove(world.byRoom, room, connection);
-    remove(world.watching, room, connection);
+    remove(world.byWatched, room, connection);
   }
 
   /** The worlds with connections. */
   worlds(): string[] {
     return [...this.#worlds.keys()];
+  }
+
+  /** The people of a world; undefined if there are none. */
+  gathering(world: string): Gathering | undefined {
+    return this.#worlds.get(world);
   }
 
   /** All connections of a world that are logged in. */
@@ -80,17 +109,17 @@ export class Hub {
 
   /** The connections of a user. */
   of(world: string, user: string): ReadonlySet<Connection> {
-    return this.#worlds.get(world)?.byUser.get(user) ?? none;
+    return this.#worlds.get(world)?.of(user) ?? none;
   }
 
   /** The connections that entered a room and did not leave. */
   inRoom(world: string, room: string): ReadonlySet<Connection> {
-    return this.#worlds.get(world)?.byRoom.get(room) ?? none;
+    return this.#worlds.get(world)?.inRoom(room) ?? none;
   }
 
   /** The ones among them that watch the viewers of the room. */
   watching(world: string, room: string): ReadonlySet<Connection> {
-    return this.#worlds.get(world)?.watching.get(room) ?? none;
+    return this.#worlds.get(world)?.watching(room) ?? none;
   }
 }
 

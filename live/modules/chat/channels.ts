@@ -72,8 +72,13 @@ export class Channels {
       "user.updated": forgetMembers,
       "user.moderated": forgetMembers,
       "user.erased": forgetMembers,
-      "world.reset": forgetMembers,
     };
+  }
+
+  /** A world has no people, or has lost its history. */
+  forget(world: string): void {
+    this.feed.forget(world);
+    this.#members.forget();
   }
 
   close(): void {

@@ -30,7 +30,7 @@ interface Stream {
   skipped: number;
   readonly waiting: (Delivery | Task)[];
   working: boolean;
-  /** The database has lost its history, so nothing is delivered any more. */
+  /** All people have left the world, so nothing is delivered any more. */
   isOver: boolean;
   /** The callers that wait for a delivery. */
   watchers: { id: number; resolve: () => void }[];
@@ -80,7 +80,6 @@ export class Feed {
   /** The handlers of entries. */
   readonly handlers: EntryHandlers = {
     "chat.event": (event) => this.#receive(event),
-    "world.reset": ({ world }) => this.#reset(world),
   };
 
   constructor(ports: FeedPorts, parts: FeedParts) {
@@ -109,10 +108,15 @@ export class Feed {
     await begun;
   }
 
-  /** A world is followed no longer. */
+  /** A world has no people, or has lost its history: no event that waits is delivered. */
   forget(world: string): void {
     this.#begun.delete(world);
     this.#last.delete(world);
+    for (const [channel, stream] of this.#streams) {
+      if (stream.world !== world) continue;
+      stream.isOver = true;
+      this.#streams.delete(channel);
+    }
   }
 
   /** The id of the last event of a world that came here; 0 for none. Later ones will be delivered. */
@@ -159,15 +163,6 @@ export class Feed {
       stream.waiting.push(() => act().then(resolve, reject));
       this.#start(stream);
     });
-  }
-
-  /** The database has lost its history: no earlier event is delivered. */
-  #reset(world: string): void {
-    for (const [channel, stream] of this.#streams) {
-      if (stream.world !== world) continue;
-      stream.isOver = true;
-      this.#streams.delete(channel);
-    }
   }
 
   #receive(event: EventOf<"chat.event">): void {

@@ -49,7 +49,7 @@ export function chatModule(ports: ChatModulePorts): ChatModule {
     },
     forget(world) {
       pages.forget(world);
-      channels.feed.forget(world);
+      channels.forget(world);
     },
     stop: () => channels.close(),
     close: () => readStates.close(),

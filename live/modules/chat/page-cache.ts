@@ -93,7 +93,6 @@ export class PageCache {
       "room.deleted": ofWorld,
       "world.updated": ofWorld,
       "world.deleted": ofWorld,
-      "world.reset": ofWorld,
     };
   }
 

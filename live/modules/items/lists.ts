@@ -65,7 +65,6 @@ export class ItemLists<I extends Item> {
       "room.deleted": ofRoom,
       "world.updated": ofWorld,
       "world.deleted": ofWorld,
-      "world.reset": ofWorld,
     };
   }
 

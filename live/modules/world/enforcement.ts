@@ -4,7 +4,7 @@ import type { Clock } from "../../../db/log/clock.js";
 import type { Scope } from "../../../schemas/plain/permissions.js";
 import type { Lines } from "../../delivery/lines.js";
 import type { Pushes } from "../../delivery/push.js";
-import type { Hub } from "../../people/hub.js";
+import type { Gathering, Hub } from "../../people/hub.js";
 import { isInvited } from "../../rules/rights.js";
 import type { WorldState } from "../../rules/world-state.js";
 import type { WorldStates } from "../../rules/world-states.js";
@@ -67,18 +67,21 @@ export class Enforcement {
    */
   checkRights(world: string): void {
     const { clock, lines, hub } = this.#ports;
+    const people = hub.gathering(world);
+    if (!people) return;
     const since = clock.now() - COALESCED;
     lines.enforce(
       world,
-      () => this.#checkLogins(world),
-      () => this.#hold(world, hub.in(world), since),
+      () => this.#checkLogins(world, people),
+      () => this.#hold(world, people.all, since),
+      () => people.isOver,
     );
   }
 
-  async #checkLogins(world: string): Promise<void> {
-    const { clock, hub, pushes, states } = this.#ports;
+  async #checkLogins(world: string, people: Gathering): Promise<void> {
+    const { clock, pushes, states } = this.#ports;
     const state = await states.get(world);
-    const connections = [...hub.in(world)];
+    const connections = [...people.all];
     const uninvited = await this.#uninvited(world, state, connections);
     await pushes.each(connections, (connection, { identity, scope }) => {
       const reason =
@@ -128,7 +131,8 @@ export class Enforcement {
     const isLast = (connection: Connection) =>
       this.#compared.get(connection) === comparison;
     const compare = () => this.#compareNow(world, connections, isLast);
-    lines.enforce(world, compare, () => {});
+    const isOver = () => connections.every(({ ended }) => ended);
+    lines.enforce(world, compare, () => {}, isOver);
     this.#hold(world, connections, clock.now());
   }
 

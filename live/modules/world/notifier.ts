@@ -13,7 +13,8 @@ import {
   publicUser,
   scheduleOf,
 } from "../../rules/shapes.js";
-import type { FrameFor, Send } from "../../delivery/push.js";
+import type { FrameFor, Send, Tell } from "../../delivery/push.js";
+import type { Gathering } from "../../people/hub.js";
 import { nothingSent, Throttle } from "../../delivery/throttle.js";
 import {
   COALESCED,
@@ -64,7 +65,6 @@ export class Notifier {
       "world.created": refresh,
       "world.updated": refresh,
       "world.deleted": refresh,
-      "world.reset": ({ world }) => ports.states.forget(world),
       "room.created": refresh,
       "room.updated": refresh,
       "rooms.reordered": refresh,
@@ -122,18 +122,23 @@ export class Notifier {
       const toAll = this.#pending.get(world)!;
       this.#pending.delete(world);
       this.#enforcement.checkRights(world);
-      const tell = (send: Send) => this.#tell(world, toAll, send);
+      const tell: Tell = (send, _, people) =>
+        this.#tell(world, toAll, send, people);
       this.#ports.pushes.push({ world }, tell);
       return nothingSent;
     };
     this.#refreshes.add(world, world, { send });
   }
 
-  async #tell(world: string, forAll: boolean, send: Send): Promise<void> {
-    const { hub, states } = this.#ports;
-    const state = await states.get(world);
+  async #tell(
+    world: string,
+    forAll: boolean,
+    send: Send,
+    people: Gathering,
+  ): Promise<void> {
+    const state = await this.#ports.states.get(world);
     if (!state) return;
-    await this.#pushes.send(state, [...hub.in(world)], forAll);
+    await this.#pushes.send(state, [...people.all], forAll);
     if (forAll) await this.#tellSchedule(world, state, send);
   }
 
@@ -190,17 +195,17 @@ export class Notifier {
 
   #pushSchedule(world: string, id: string): void {
     const { pushes, states } = this.#ports;
-    pushes.push({ world }, async () => {
+    pushes.push({ world }, async (_, __, people) => {
       const state = await states.get(world);
       const room = state?.room(id);
       if (!state || !room) return;
       const schedule_data = scheduleOf(room);
       const frame = pushFrame("room.schedule", { room: id, schedule_data });
-      const inRoom = [...this.#ports.hub.inRoom(world, id)];
+      const inRoom = [...people.inRoom(id)];
       await pushes.walk(state, inRoom, (_, view) =>
         view.sees(id) ? frame : undefined,
       );
-      this.#pushes.scheduled(world, id, schedule_data);
+      this.#pushes.scheduled(inRoom, id, schedule_data);
       // Connections elsewhere get it only if they asked for all changes.
       this.#refresh(world, false);
     });
@@ -208,7 +213,7 @@ export class Notifier {
 
   /** @param rules that the room had: only users who saw it get the push. */
   #deleted(world: string, id: string, rules: PermissionConfig): void {
-    const { doors, hub, pushes } = this.#ports;
+    const { doors, pushes } = this.#ports;
     const room = { id, permission_config: rules };
     const frame = pushFrame("room.delete", { id });
     const frameFor: FrameFor = (connection, { state }) => {
@@ -219,8 +224,8 @@ export class Notifier {
       this.#pushes.pushed(connection, id, undefined);
       return frame;
     };
-    pushes.push({ world }, async (send) => {
-      for (const connection of [...hub.inRoom(world, id)]) {
+    pushes.push({ world }, async (send, _, people) => {
+      for (const connection of [...people.inRoom(id)]) {
         doors.leaveRoom(connection, id);
       }
       await send(frameFor);

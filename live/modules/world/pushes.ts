@@ -144,9 +144,13 @@ export class WorldPushes {
   }
 
   /** The schedule of a room was pushed by itself to the people in it. */
-  scheduled(world: string, room: string, schedule_data: object): void {
+  scheduled(
+    people: readonly Connection[],
+    room: string,
+    schedule_data: object,
+  ): void {
     const next = new Map<Told, Told>();
-    for (const { login } of this.#ports.hub.inRoom(world, room)) {
+    for (const { login } of people) {
       const told = login?.told;
       const json = told?.room(room);
       if (!told || !json) continue;

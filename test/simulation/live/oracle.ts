@@ -1,4 +1,5 @@
 import type { PermissionConfig } from "../../../schemas/rules.js";
+import type { SentEvent } from "../../../schemas/live/index.js";
 import type { PermissionKey } from "../../../schemas/plain/permissions.js";
 import {
   type Bearer,
@@ -131,11 +132,14 @@ export class Oracle {
     const [, , result] = JSON.parse(text) as [
       string,
       number,
-      { event?: { event_id: number; channel: string; timestamp: string } }?,
+      { event?: SentEvent }?,
     ];
     if (name !== "success" || !result?.event) return;
-    const { event_id: event, channel } = result.event;
-    if (!client.channels.listening.has(channel) || client.isQuitting) return;
+    const { event_id: event, channel, sender } = result.event;
+    const listening = client.channels.listening.get(channel);
+    if (!listening || client.isQuitting) return;
+    // The deletion of a message that was deleted before, perhaps by another user.
+    if (sender !== client.userId || listening.events.includes(event)) return;
     const at = Date.parse(result.event.timestamp) - ORIGIN;
     this.#own.set(client, { connection, channel, event, at });
   }

@@ -144,7 +144,19 @@ export function replacedBy(
   return replaced;
 }
 
-const DELETED = JSON.stringify({ type: "deleted" });
+/** The content of a deleted message, as JSON. */
+export const DELETED = JSON.stringify({ type: "deleted" });
+
+/** The event that deleted a message. */
+export function deletionOf(
+  { tables }: Transaction,
+  channel: string,
+  id: number,
+): Delivery {
+  const events = tables.events.get(channel) ?? [];
+  const last = events.findLast(({ event }) => event.replaces === id)!;
+  return frozen({ ...last, appeared: [] });
+}
 
 /** Of a message that was edited, and of all its edits, only the content of the last is kept. */
 export function rewrite(

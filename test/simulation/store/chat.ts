@@ -4,6 +4,8 @@ import { absent, denied } from "../../../db/rules/preconditions.js";
 import { frozen } from "../../../db/rules/versions.js";
 import {
   expectChannel,
+  DELETED,
+  deletionOf,
   expectSender,
   find,
   membersOf,
@@ -82,7 +84,11 @@ export const chatStore: Sync<ChatStore> = {
     const isDirect = row !== undefined && row.direct !== null;
     if (draft.replaces !== undefined) {
       const deletes = draft.content.type === "deleted";
-      const { id: replaces } = replacedBy(tx, row, draft, deletes);
+      const { id: replaces, content: before } = replacedBy(
+        ...([tx, row, draft, deletes] as const),
+      );
+      // To delete it twice changes nothing.
+      if (before === DELETED) return deletionOf(tx, id, replaces);
       rewrite(tx, id, replaces, content);
       const appeared = isDirect ? show(tx, id) : [];
       if (!isDirect) unlist(tx, sender, id);

@@ -159,18 +159,20 @@ export class Notices {
   async #inRoom(state: WorldState, delivery: Delivery): Promise<void> {
     const { clock, hub, lists } = this.#parts;
     const { event, previousMessage } = delivery;
+    const people = hub.gathering(state.world.value.id);
     const { channel, id, sender } = event;
     const reads: Reads = (connection) =>
       connection.viewOf(state).reads(channel);
     await this.#notify(state, delivery, reads);
     let frame: Buffer | undefined;
     const tell = (reader: ReadState) => {
+      if (!people || people.isOver) return;
       const listed = reader.listed.get(channel);
       if (listed === undefined || listed >= id) return;
       lists.remove(reader, channel, id);
       if (listed < previousMessage || reader.user === sender) return;
       frame ??= unreadFrame(event);
-      for (const connection of hub.of(reader.world, reader.user)) {
+      for (const connection of this.#connectionsOf(reader)) {
         if (reads(connection)) connection.push(frame);
       }
     };
@@ -185,7 +187,7 @@ export class Notices {
    * wait for users who get the list of their channels first, as that may take seconds.
    */
   async #inDirect(state: WorldState, delivery: Delivery): Promise<void> {
-    const { hub, store, readStates } = this.#parts;
+    const { store } = this.#parts;
     const { event, notified, appeared } = delivery;
     const world = state.world.value.id;
     const concerned = this.#readersOf([...notified, ...appeared]);
@@ -199,10 +201,8 @@ export class Notices {
     const isNotified = new Set(notified);
     for (const reader of concerned) {
       this.#whenTold(reader, delivery, () => {
-        // A user who logged in again since then has it from the login.
-        const isHere = readStates.get(reader.user) === reader;
-        if (!notice || !isHere || !isNotified.has(reader.user)) return;
-        for (const connection of hub.of(world, reader.user)) {
+        if (!notice || !isNotified.has(reader.user)) return;
+        for (const connection of this.#connectionsOf(reader)) {
           connection.push(unread);
         }
         this.#push(reader, event, notice, () => true, true);
@@ -249,6 +249,13 @@ export class Notices {
     await tell(reader.world, reader.user);
   }
 
+  /** The connections of a user. One who logged in again has everything from the login. */
+  #connectionsOf(reader: ReadState): Iterable<Connection> {
+    const { hub, readStates } = this.#parts;
+    const isHere = readStates.get(reader.user) === reader;
+    return isHere ? hub.of(reader.world, reader.user) : [];
+  }
+
   #readersOf(users: readonly string[]): ReadState[] {
     return [...new Set(users)].flatMap(
       (user) => this.#parts.readStates.get(user) ?? [],
@@ -276,10 +283,10 @@ export class Notices {
     reads: Reads,
     direct: boolean,
   ): void {
-    const { hub, hasCounts } = this.#parts;
+    const { hasCounts } = this.#parts;
     reader.do(() => {
       if (!reader.notify(channel, id, direct)) return;
-      for (const connection of hub.of(reader.world, reader.user)) {
+      for (const connection of this.#connectionsOf(reader)) {
         if (hasCounts(connection) && reads(connection)) connection.push(frame);
       }
     });
