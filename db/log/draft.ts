@@ -78,7 +78,8 @@ interface Pending {
 export class Draft {
   readonly #headOf: (world: string) => Position;
   readonly #stamps: Stamps;
-  readonly #audits: boolean;
+  /** Whether the audit is kept. */
+  readonly audits: boolean;
   /** The last entry of each world, these included. */
   readonly #heads = new Map<string, Position>();
   /** The heads before each of their changes. */
@@ -99,7 +100,7 @@ export class Draft {
     audits = true,
   ) {
     this.#headOf = headOf;
-    this.#audits = audits;
+    this.audits = audits;
     this.#stamps = stamps;
   }
 
@@ -235,7 +236,7 @@ export class Draft {
     }
     this.#put(
       entry,
-      this.#audits ? auditColumns(entry, changes, request) : UNAUDITED,
+      this.audits ? auditColumns(entry, changes, request) : UNAUDITED,
     );
   }
 

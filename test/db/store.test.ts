@@ -15,8 +15,8 @@ void t.test("SQLite", async (t) => {
   await storeContract(t, async (t) => {
     const dataDir = testdir(t);
     await putEmpty(dataDir);
-    return (onAppended) =>
-      openSqliteStore(dataDir, { ...(onAppended && { onAppended }) });
+    return (onAppended, audits = true) =>
+      openSqliteStore(dataDir, { audits, ...(onAppended && { onAppended }) });
   });
 });
 

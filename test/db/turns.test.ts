@@ -3,6 +3,10 @@ import { join } from "node:path";
 import { setImmediate, setTimeout } from "node:timers/promises";
 import Database from "better-sqlite3";
 import t from "tap";
+import type { AnyEvent } from "../../db/contract/events.js";
+import { LogEvents } from "../../db/log/log-events.js";
+import { openEngines } from "../../db/open.js";
+import { openSqliteStore } from "../../db/sqlite/index.js";
 import { worldOf } from "../helper.js";
 import { openStore } from "../database.js";
 import { testdir } from "../testdir.js";
@@ -63,4 +67,33 @@ void t.test("reads of the log share no earlier state", async (t) => {
     t.not(tag, undefined);
     t.equal(await before, after, "as other reads of a turn do");
   }
+});
+
+void t.test("a read after an entry sees what the entry is about", async (t) => {
+  const dataDir = testdir(t);
+  const { store, events, close } = await openEngines({ dataDir });
+  t.teardown(close);
+  await store.worlds.create(worldOf("demo"));
+  const { value } = await store.rooms.create("demo", { name: "Stage" });
+  // Its writes run in this thread, so one commits within a turn.
+  const other = openSqliteStore(dataDir, {
+    startsHere: true,
+    onAppended: (hints) => (events as LogEvents).took(hints),
+  });
+  t.teardown(() => other.close());
+  const rules = async () => {
+    const room = await store.rooms.get("demo", value.id);
+    return room?.value.permission_config["room.view"];
+  };
+  await events.follow("demo");
+  let after: ReturnType<typeof rules> | undefined;
+  events.subscribe((event: AnyEvent) => {
+    if (event.type === "room.updated") after = rules();
+  });
+  const changes = { permission_config: { "room.view": ["staff"] } };
+  const written = other.rooms.update("demo", value.id, changes);
+  const before = rules();
+  await written;
+  t.same(await before, undefined, "the turn began with the old rights");
+  t.same(await after, ["staff"], "and went on with the new ones");
 });

@@ -50,8 +50,9 @@ void t.test("PostgreSQL", async (t) => {
   await storeContract(t, async () => {
     const url = await emptyDatabase(server);
     const buses = new Set<SharedBus>();
-    return async (onAppended) => {
-      const db = await Database.open({ url, pool: 4 }, { create: true });
+    return async (onAppended, audits) => {
+      const options = { create: true, audits };
+      const db = await Database.open({ url, pool: 4 }, options);
       const store = postgresStore(db);
       const events = new WatchedEvents({
         bus: new SharedBus(buses),

@@ -90,6 +90,7 @@ export class Log {
 
   /** Notes in the audit that the present author deleted a message of another user. */
   moderated({ event }: Delivery, sender: string | null): void {
+    if (!this.#draft.audits) return;
     const user = event.sender ?? undefined;
     const by = this.#writer ?? { kind: "user" as const, user };
     const act = noted(moderatedMessage(event, sender));

@@ -142,7 +142,7 @@ export class WriteLog implements DomainLog {
 
   /** Notes in the audit that the present author deleted a message of another user. */
   moderated(world: string, { event }: Delivery, sender: string | null): void {
-    if (!this.#options.audits) return;
+    if (!this.#draft.audits) return;
     const by = this.#by ?? { kind: "user", user: event.sender ?? undefined };
     this.append(world, noted(moderatedMessage(event, sender)), by);
   }

@@ -157,6 +157,23 @@ export async function logChatContract(contract: Contract): Promise<void> {
     ]);
   });
 
+  await contract(
+    "without an audit, moderation leaves no note",
+    async (t, _, open) => {
+      const types: string[] = [];
+      const store = await open((hints) => {
+        types.push(...hints.map(({ entry }) => entry.type));
+        return undefined;
+      }, false);
+      const { room, bob, say } = await chatting(store);
+      const { event } = await say("x");
+      types.length = 0;
+      const draft = { sender: bob, content: DELETED, moderates: true };
+      await store.chat.send("demo", room, { ...draft, replaces: event.id });
+      t.same(types, ["chat.event"]);
+    },
+  );
+
   await contract("what direct channels append", async (t, _, open) => {
     const { store, expecting } = await Expecting.open(t, open);
     const { ada, bob, cy, dan } = await chatting(store);

@@ -16,8 +16,12 @@ import { worldOf } from "../../helper.js";
 /**
  * Opens one more store on a place; all stores of a place hold the same.
  * @param onAppended gets what the store appends to the log.
+ * @param audits whether it keeps the audit; true by default.
  */
-export type Open = (onAppended?: OnAppended) => Store | Promise<Store>;
+export type Open = (
+  onAppended?: OnAppended,
+  audits?: boolean,
+) => Store | Promise<Store>;
 
 /** Makes a new and empty place. */
 export type Place = (t: Test) => Open | Promise<Open>;
@@ -28,7 +32,7 @@ export type Contract = (
   run: (
     t: Test,
     store: Store,
-    open: (onAppended?: OnAppended) => Promise<Store>,
+    open: (...options: Parameters<Open>) => Promise<Store>,
   ) => Promise<void>,
 ) => Promise<unknown>;
 
@@ -38,8 +42,8 @@ export const contractOn =
   (name, run) =>
     t.test(name, async (t) => {
       const make = await place(t);
-      const open = async (onAppended?: OnAppended) => {
-        const store = await make(onAppended);
+      const open = async (...options: Parameters<Open>) => {
+        const store = await make(...options);
         t.teardown(() => store.close());
         return store;
       };
