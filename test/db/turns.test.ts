@@ -71,8 +71,9 @@ void t.test("reads of the log share no earlier state", async (t) => {
 
 void t.test("a read after an entry sees what the entry is about", async (t) => {
   const dataDir = testdir(t);
-  const { store, events, close } = await openEngines({ dataDir });
-  t.teardown(close);
+  const engines = await openEngines({ dataDir });
+  t.teardown(() => engines.close());
+  const { store, events } = engines;
   await store.worlds.create(worldOf("demo"));
   const { value } = await store.rooms.create("demo", { name: "Stage" });
   // Its writes run in this thread, so one commits within a turn.
