@@ -2,6 +2,7 @@ import { readdirSync, readFileSync } from "node:fs";
 import { join } from "node:path";
 import t from "tap";
 import { mutants } from "./mutate/mutants.js";
+import { nightly, suites } from "./suites.js";
 
 const root = join(import.meta.dirname, "../..");
 
@@ -13,29 +14,34 @@ void t.test("the places that npm run mutate breaks are there", async (t) => {
 });
 
 void t.test("each file of tests is run by a command", (t) => {
-  const scripts = readFileSync(join(root, "package.json"), "utf8");
   const sources = (
     readdirSync(join(root, "test"), { recursive: true }) as string[]
   )
     .filter((path) => path.endsWith(".ts"))
     .map((path) => path.replaceAll("\\", "/"));
-  const runners = sources
-    .filter((path) => path.endsWith("/all.ts") || !path.includes("/"))
-    .map((path) => readFileSync(join(root, "test", path), "utf8"))
-    .join();
+  // `npm test` runs the files beside this one.
+  const inSuites = Object.values(suites).flatMap(({ files }) => files);
+  const runners = [
+    ...sources.filter((path) => !path.includes("/")),
+    ...inSuites.filter((file) => file.endsWith(".js")),
+  ].map((path) =>
+    readFileSync(join(root, "test", path.replace(/\.js$/, ".ts")), "utf8"),
+  );
   const isRun = (path: string): boolean => {
     const [folder] = path.split("/");
-    if (folder === path || folder === "browser") return true;
-    return (
-      scripts.includes(`dist/test/${folder} `) ||
-      scripts.includes(`dist/test/${folder}/*.test.js`) ||
-      runners.includes(`runFolder("${folder}"`)
-    );
+    if (folder === path || inSuites.includes(folder!)) return true;
+    return runners.some((text) => text.includes(`runFolder("${folder}"`));
   };
   const tests = sources.filter((path) => path.endsWith(".test.ts"));
   t.same(
     tests.filter((path) => !isRun(path)),
     [],
+  );
+  const left = Object.keys(nightly).map((path) => path.replace(/js$/, "ts"));
+  t.same(
+    left.filter((path) => !tests.includes(path)),
+    [],
+    "and what is left to the night is there",
   );
   t.end();
 });
