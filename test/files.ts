@@ -3,7 +3,7 @@ import { readdir, readFile } from "node:fs/promises";
 import { join } from "node:path";
 import { crc32, deflateSync } from "node:zlib";
 import sharp, { type Sharp } from "sharp";
-import type { Answer, TestServer } from "./helper.js";
+import { type Answer, rawRequest, type TestServer } from "./helper.js";
 import { loadConfig } from "../config.js";
 import { shared } from "./shared.js";
 
@@ -15,7 +15,6 @@ export interface Part {
   body: string | Uint8Array;
 }
 
-/** A form as it is sent. */
 export interface Form {
   headers: Record<string, string>;
   body: Buffer;
@@ -55,7 +54,6 @@ export const filePart = (
   body,
 });
 
-/** A part that is text. */
 export const textPart = (name: string, body: string): Part => ({
   headers: { "Content-Disposition": `form-data; name="${name}"` },
   body,
@@ -66,6 +64,18 @@ export const fileForm = (filename: string, body: Part["body"]): Form =>
   formOf(filePart(filename, body));
 
 export const GUEST = "Client guest-1";
+
+/** The head of a request by a guest that sends a form over a socket. */
+export const headOf = (
+  { headers, body }: Form,
+  more: Record<string, string> = {},
+): string =>
+  rawRequest("POST /storage/upload/", {
+    ...headers,
+    Authorization: GUEST,
+    "Content-Length": String(body.length),
+    ...more,
+  });
 
 /** Sends a form, as a guest unless it is said otherwise. */
 export const upload = (
@@ -175,7 +185,6 @@ export async function textsBelow(
   return texts.filter((text) => files.some((bytes) => bytes?.includes(text)));
 }
 
-/** An image of one color. */
 const plain = (width: number, height: number, background = "#673ab7") =>
   sharp({ create: { width, height, channels: 3, background } });
 
@@ -209,7 +218,6 @@ export const images = {
     (await frames()).gif({ delay: [100, 200, 300], loop: 2 }).toBuffer(),
   animatedWebp: async () =>
     (await frames()).webp({ delay: [100, 200, 300], loop: 2 }).toBuffer(),
-  /** Cut in the middle. */
   cut: async (format: "png" | "jpeg" | "gif" | "webp") => {
     const whole = await noise(200, 200).toFormat(format).toBuffer();
     return whole.subarray(0, whole.length / 2);

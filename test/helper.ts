@@ -68,7 +68,6 @@ export const admin = (id: string): string => bearer(id, "admin", "api");
 export interface Request {
   method?: string;
   url: string;
-  /** The Authorization header. */
   as?: string | undefined;
   headers?: Record<string, string>;
   /** Sent as JSON, unless it is a string or bytes, which go out as they are. */
@@ -202,7 +201,6 @@ export async function until(
   }
 }
 
-/** How long something takes, in milliseconds. */
 export async function timed(work: () => Promise<unknown>): Promise<number> {
   const started = performance.now();
   await work();
@@ -227,7 +225,6 @@ export async function atBest(
   return best;
 }
 
-/** What came back over a socket. */
 export interface RawAnswer {
   status: number;
   headers: Record<string, string>;
@@ -249,6 +246,14 @@ export async function listen(app: FastifyInstance): Promise<number> {
   await app.listen({ host: "127.0.0.1", port: 0 });
   return (app.server.address() as AddressInfo).port;
 }
+
+/** How many connections a server has. */
+export const connectionsOf = ({ server }: FastifyInstance): Promise<number> =>
+  new Promise((resolve, reject) =>
+    server.getConnections((error, count) =>
+      error ? reject(error) : resolve(count),
+    ),
+  );
 
 /**
  * Opens a socket to a port of this machine, closed with the test.
@@ -342,14 +347,12 @@ export const modules = fileURLToPath(
 /** The command that tests run in a process; with FOYER_BUNDLE as it ships, which starts in half the time. */
 const FOYER = process.env.FOYER_BUNDLE ? bundled : modules;
 
-/** How a command ended, and what it said. */
 export interface Finished {
   code: number | null;
   stdout: string;
   stderr: string;
 }
 
-/** A command under way. */
 export interface Running {
   /** What it has said so far. */
   readonly said: { stdout: string; stderr: string };

@@ -1,9 +1,9 @@
 import { configOf } from "../stack.js";
-import type { FastifyInstance } from "fastify";
 import t from "tap";
 import { createApp, createMetricsApp } from "../../app.js";
 import {
   admin,
+  connectionsOf,
   dial,
   listen,
   rawRequest,
@@ -19,14 +19,6 @@ const head = {
   "Content-Type": "application/json",
   "Content-Length": "20",
 };
-
-/** How many connections a server has. */
-const open = ({ server }: FastifyInstance) =>
-  new Promise<number>((resolve, reject) =>
-    server.getConnections((error, count) =>
-      error ? reject(error) : resolve(count),
-    ),
-  );
 
 void t.test("a close waits no longer than it should", async (t) => {
   const half = rawRequest(`POST ${rooms}`, { ...head, Expect: "100-continue" });
@@ -53,7 +45,7 @@ void t.test("a close waits no longer than it should", async (t) => {
     const { app } = await serve(t, undefined, { config: { patience } });
     const wire = dial(t, await listen(app));
     wire.send(sent);
-    await until(async () => (await open(app)) === 1);
+    await until(async () => (await connectionsOf(app)) === 1);
     for (const status of statuses) {
       t.equal((await wire.answer()).status, status, name);
     }
@@ -69,7 +61,7 @@ void t.test("the port of the metrics closes as soon", async (t) => {
   const metrics = createMetricsApp(app, undefined);
   const wire = dial(t, await listen(metrics));
   wire.send("GET /met");
-  await until(async () => (await open(metrics)) === 1);
+  await until(async () => (await connectionsOf(metrics)) === 1);
   const took = await timed(() => metrics.close());
   t.ok(took < 20_000, `${took} ms`);
 });

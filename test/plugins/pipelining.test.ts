@@ -4,6 +4,7 @@ import type { ByteRange } from "../../db/contract/files.js";
 import type { Store } from "../../db/contract/store.js";
 import {
   admin,
+  connectionsOf,
   dial,
   listen,
   rawRequest,
@@ -11,7 +12,7 @@ import {
   until,
   type TestServer,
 } from "../helper.js";
-import { fileForm, finished, GUEST, PDF, upload, urlOf } from "../files.js";
+import { fileForm, finished, PDF, upload, urlOf, headOf } from "../files.js";
 
 // Requests that a client sends without waiting for the answers to those before.
 
@@ -52,15 +53,7 @@ const post = (name: string) => {
 };
 
 const form = fileForm("a.pdf", PDF);
-const send = rawRequest(
-  "POST /storage/upload/",
-  {
-    ...form.headers,
-    Authorization: GUEST,
-    "Content-Length": String(form.body.length),
-  },
-  form.body.toString(),
-);
+const send = headOf(form) + form.body.toString();
 
 /** A file that does not fit into the buffers of a socket. */
 async function largeFile(server: TestServer): Promise<string> {
@@ -143,12 +136,7 @@ void t.test("writes behind a slow one", async (t) => {
   wire.send(post("A") + post("B").repeat(5));
   await until(() => begun() > 0);
   wire.hangUp();
-  await until(
-    () =>
-      new Promise<boolean>((resolve) =>
-        server.app.server.getConnections((_, count) => resolve(count === 0)),
-      ),
-  );
+  await until(async () => (await connectionsOf(server.app)) === 0);
   open();
   const write = { method: "POST", url: rooms, as, body: { name: "C" } };
   await until(async () => (await server.call(write)).status === 201);
@@ -165,6 +153,26 @@ void t.test("writes behind a slow one", async (t) => {
     results.some(({ name }) => name === "B"),
     "nothing is begun for a client that is gone",
   );
+});
+
+void t.test("a write keeps its slot when its client is gone", async (t) => {
+  const { open, wrap, begun } = gate();
+  const server = await serve(t, undefined, {
+    config: { load: { ...load, requests: 1 } },
+    wrap,
+  });
+  const write = { method: "POST", url: rooms, as, body: { name: "B" } };
+  const wire = dial(t, await listen(server.app));
+  wire.send(post("A"));
+  await until(() => begun() === 1);
+  wire.hangUp();
+  await until(async () => (await connectionsOf(server.app)) === 0);
+  for (let i = 0; i < 3; i++) {
+    t.equal((await server.call(write)).status, 503, "it is not done yet");
+  }
+  open();
+  await until(async () => (await server.call(write)).status === 201);
+  t.equal((await server.call(write)).status, 201);
 });
 
 void t.test("each request sees what those before it did", async (t) => {

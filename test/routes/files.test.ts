@@ -122,60 +122,22 @@ void t.test("the files of a world, the newest first", async (t) => {
   t.equal((await remove(server, erased!.id)).status, 204);
 });
 
-void t.test("pages of files and users", async (t) => {
+void t.test("files and users come by pages", async (t) => {
   const server = await serve(t);
   for (let i = 0; i < 5; i++) {
     await uploaded(server, "a.pdf", PDF, { as: `Client c${i}` });
   }
-  const base = "http://localhost:8375/api/v1/worlds/demo/";
-  const pages: [query: string, size: number, next?: string, previous?: string][] =
-    [
-      ["", 5],
-      ["?page_size=5", 5],
-      ["?page_size=2", 2, "?page_size=2&page=2"],
-      ["?page_size=2&page=2", 2, "?page_size=2&page=3", "?page_size=2&page=1"],
-      ["?page=3&page_size=2", 1, undefined, "?page=2&page_size=2"],
-      ["?page=4&page_size=2", 0, undefined, "?page=3&page_size=2"],
-      ["?page=999999999999&page_size=1000", 0, undefined, "?page=1&page_size=1000"],
-      ["?x=%7E+a?b&page_size=4&x=&y", 4, "?x=%7E+a?b&page_size=4&x=&y&page=2"],
-      ["?p%61ge=1&&page_size=4", 4, "?page=2&&page_size=4"],
-    ]; // prettier-ignore
-  for (const kind of ["files/", "users/"]) {
-    const whole = await server.call({ url: `/api/v1/worlds/demo/${kind}`, as });
-    const all = (whole.body as List).results.map(({ id }) => id);
-    t.equal(new Set(all).size, 5);
-    for (const [query, size, next, previous] of pages) {
-      const got = await server.call({
-        url: `/api/v1/worlds/demo/${kind}${query}`,
-        as,
-      });
-      const { results, ...rest } = got.body as List;
-      const link = (to?: string) =>
-        to === undefined ? null : `${base}${kind}${to}`;
-      t.strictSame(
-        rest,
-        { count: 5, next: link(next), previous: link(previous) },
-        `${kind}${query}`,
-      );
-      t.equal(results.length, size, `${kind}${query}`);
-    }
-    for (const [query, fault] of [
-      ["page=0", "page"],
-      ["page=-1", "page"],
-      ["page=x", "page"],
-      ["page=1.5", "page"],
-      ["page=1&page=2", "page"],
-      ["page_size=0", "page_size"],
-      ["page_size=1001", "page_size"],
-      ["page_size=", "page_size"],
-    ] as const) {
-      const got = await server.call({
-        url: `/api/v1/worlds/demo/${kind}?${query}`,
-        as,
-      });
-      t.equal(got.status, 400, `${kind}?${query}`);
-      t.strictSame(Object.keys(got.body as object), [fault]);
-    }
+  for (const kind of ["files", "users"]) {
+    const path = `/api/v1/worlds/demo/${kind}/`;
+    const link = (page: number) =>
+      `http://localhost:8375${path}?page_size=2&page=${page}`;
+    const got = await server.call({ url: `${path}?page_size=2&page=2`, as });
+    const { results, ...rest } = got.body as List;
+    t.strictSame(rest, { count: 5, next: link(3), previous: link(1) }, kind);
+    t.equal(results.length, 2, kind);
+    const bad = await server.call({ url: `${path}?page=0&page_size=1001`, as });
+    t.equal(bad.status, 400, kind);
+    t.same(Object.keys(bad.body as object).sort(), ["page", "page_size"]);
   }
 });
 

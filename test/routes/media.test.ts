@@ -56,39 +56,6 @@ void t.test("what comes with a file", async (t) => {
   }
 });
 
-void t.test("parts of a file, and copies of it", async (t) => {
-  const server = await withFile(t);
-  const all = Buffer.from(PDF);
-  const { etag = "", "last-modified": modified = "" } = (
-    await follow(server, server.path)
-  ).headers;
-  const cases: [
-    name: string,
-    headers: Record<string, string>,
-    status: number,
-    bytes: Buffer,
-    range?: string,
-  ][] = [
-    ["the start", { range: "bytes=0-4" }, 206, all.subarray(0, 5), `bytes 0-4/${all.length}`],
-    ["the rest", { range: "bytes=5-" }, 206, all.subarray(5), `bytes 5-${all.length - 1}/${all.length}`],
-    ["the end", { range: "bytes=-6" }, 206, all.subarray(-6)],
-    ["more than there is", { range: "bytes=5-999999" }, 206, all.subarray(5)],
-    ["past the end", { range: "bytes=999999-" }, 416, Buffer.alloc(0), `bytes */${all.length}`],
-    ["another unit", { range: "lines=0-1" }, 200, all],
-    ["of the same version", { range: "bytes=0-4", "if-range": modified }, 206, all.subarray(0, 5)],
-    ["of another version", { range: "bytes=0-4", "if-range": '"x"' }, 200, all],
-    ["a copy by its tag", { "if-none-match": etag }, 304, Buffer.alloc(0)],
-    ["a copy by its time", { "if-modified-since": modified }, 304, Buffer.alloc(0)],
-    ["another copy", { "if-none-match": '"x"' }, 200, all],
-  ]; // prettier-ignore
-  for (const [name, headers, status, bytes, range] of cases) {
-    const got = await follow(server, server.path, headers);
-    t.equal(got.status, status, name);
-    if (status < 400) t.ok(got.bytes.equals(bytes), name);
-    if (range) t.equal(got.headers["content-range"], range, name);
-  }
-});
-
 void t.test("what is not a link finds nothing", async (t) => {
   const server = await withFile(t);
   const other = await server.store.worlds.create(worldOf("other"));

@@ -21,7 +21,6 @@ interface Page {
   results: { name: string; id: string }[];
 }
 
-/** A page, with names in place of rooms. */
 function pageOf({ body }: Answer) {
   const { results, ...rest } = body as Page;
   return { ...rest, names: results.map(({ name }) => name).join(" ") };
@@ -66,25 +65,12 @@ void t.test("pages and the links between them", async (t) => {
       null,
       "?page=1&page_size=1000",
     ],
-    // Every other parameter stays, also one that the server does not know.
-    [
-      "?x=1&page_size=1&ordering=-name&page=2&x=%2F",
-      "d",
-      "?x=1&page_size=1&ordering=-name&page=3&x=%2F",
-      "?x=1&page_size=1&ordering=-name&page=1&x=%2F",
-    ],
+    // Every other parameter stays: pages.test.ts has more of them.
     [
       "?search=what%3F+a+%26+b&page_size=1&page=2",
       "b",
       "?search=what%3F+a+%26+b&page_size=1&page=3",
       "?search=what%3F+a+%26+b&page_size=1&page=1",
-    ],
-    // A question mark needs no escape in a query.
-    [
-      "?search=what?&page_size=2",
-      "a b",
-      "?search=what?&page_size=2&page=2",
-      null,
     ],
   ];
   for (const [query, names, next, previous] of cases) {
@@ -181,16 +167,9 @@ void t.test("orders, filters and searches", async (t) => {
     worldOf("demo", { permission_config: rules({ "world.api": [] }) }),
   ]);
   const chat = { type: "chat.native" };
-  const stage = { type: "livestream.native", config: { type: "chat.native" } };
   await fill(store, [
-    { name: "delta", sorting_priority: 2, module_config: [chat] },
-    { name: "bravo", sorting_priority: 2, module_config: [stage, chat, chat] },
-    { name: "alpha", sorting_priority: 3, module_config: [stage] },
-    { name: "charlie", sorting_priority: -1, description: "ÄRGER im Süden" },
-    { name: "Σίσυφος", sorting_priority: 9, description: "50%_off \\ ok" },
-    // Same names: sorted by priority then.
-    { name: "echo", sorting_priority: 8, description: "bravo! STRASSE" },
-    { name: "echo", sorting_priority: 7 },
+    { name: "bravo", sorting_priority: 2, module_config: [chat] },
+    { name: "alpha", sorting_priority: 3, description: "50%_off ÄRGER" },
     {
       name: "Ärger-hidden",
       sorting_priority: 1,
@@ -198,49 +177,15 @@ void t.test("orders, filters and searches", async (t) => {
       permission_config: { "room.view": [["admin", "crew"]] },
     },
   ]);
-
   const cases: [query: string, guest: string, crew: string][] = [
-    [
-      "",
-      "charlie bravo delta alpha echo echo Σίσυφος",
-      "charlie Ärger-hidden bravo delta alpha echo echo Σίσυφος",
-    ],
-    [
-      "ordering=sorting_priority",
-      "charlie bravo delta alpha echo echo Σίσυφος",
-      "charlie Ärger-hidden bravo delta alpha echo echo Σίσυφος",
-    ],
-    [
-      "ordering=-sorting_priority",
-      "Σίσυφος echo echo alpha bravo delta charlie",
-      "Σίσυφος echo echo alpha bravo delta Ärger-hidden charlie",
-    ],
-    [
-      "ordering=name",
-      "alpha bravo charlie delta echo echo Σίσυφος",
-      "alpha bravo charlie delta echo echo Ärger-hidden Σίσυφος",
-    ],
-    [
-      "ordering=-name",
-      "Σίσυφος echo echo delta charlie bravo alpha",
-      "Σίσυφος Ärger-hidden echo echo delta charlie bravo alpha",
-    ],
-    ["type=chat.native", "bravo delta", "Ärger-hidden bravo delta"],
-    ["type=livestream.native", "bravo alpha", "bravo alpha"],
-    ["type=chat", "", ""],
-    ["type=CHAT.NATIVE", "", ""],
-    ["search=ECHO", "echo echo", "echo echo"],
-    ["search=bravo", "bravo echo", "bravo echo"],
-    ["search=ärger", "charlie", "charlie Ärger-hidden"],
-    ["search=ÄRGER", "charlie", "charlie Ärger-hidden"],
-    ["search=sÜd", "charlie", "charlie"],
-    ["search=ΣΊΣΥΦΟΣ", "Σίσυφος", "Σίσυφος"],
-    ["search=σίσυφοσ", "Σίσυφος", "Σίσυφος"],
-    ["search=σίσυφος", "Σίσυφος", "Σίσυφος"],
-    ["search=%_", "Σίσυφος", "Σίσυφος"],
-    ["search=\\", "Σίσυφος", "Σίσυφος"],
-    ["search=a%", "", ""],
-    ["search=native", "", ""],
+    ["", "bravo alpha", "Ärger-hidden bravo alpha"],
+    ["ordering=sorting_priority", "bravo alpha", "Ärger-hidden bravo alpha"],
+    ["ordering=-sorting_priority", "alpha bravo", "alpha bravo Ärger-hidden"],
+    ["ordering=name", "alpha bravo", "alpha bravo Ärger-hidden"],
+    ["ordering=-name", "bravo alpha", "Ärger-hidden bravo alpha"],
+    ["type=chat.native", "bravo", "Ärger-hidden bravo"],
+    ["search=ärger", "alpha", "Ärger-hidden alpha"],
+    ["search=%_", "alpha", "alpha"],
     ["search=r&type=chat.native&ordering=-name", "bravo", "Ärger-hidden bravo"],
     ["search=zulu", "", ""],
   ];
@@ -255,13 +200,6 @@ void t.test("orders, filters and searches", async (t) => {
       t.equal(page.count, names ? names.split(" ").length : 0, query);
     }
   }
-
-  const turned = await call({ url: `${rooms}?ordering=name&search=echo`, as });
-  t.match(
-    turned.body,
-    { results: [{ sorting_priority: 7 }, { sorting_priority: 8 }] },
-    "a tie of names goes by priority",
-  );
 });
 
 void t.test("an empty filter filters nothing", async (t) => {
@@ -271,36 +209,6 @@ void t.test("an empty filter filters nothing", async (t) => {
     const { body } = await call({ url: `${rooms}?${query}`, as });
     t.match(body, { count: 1 }, query);
   }
-});
-
-void t.test("hidden rooms are neither listed, counted nor paged", async (t) => {
-  const { call, store } = await serve(t, [
-    worldOf("demo", { permission_config: rules({ "world.api": [] }) }),
-  ]);
-  await fill(
-    store,
-    Array.from({ length: 12 }, (_, i) => ({
-      name: String.fromCharCode(97 + i),
-      ...(i % 3 !== 0 && { permission_config: { "room.view": ["crew"] } }),
-    })),
-  );
-  const guest = bearer("demo");
-  const first = await call({ url: `${rooms}?page_size=3`, as: guest });
-  t.strictSame(pageOf(first), {
-    count: 4,
-    next: `${base}?page_size=3&page=2`,
-    previous: null,
-    names: "a d g",
-  });
-  const second = await call({ url: pageOf(first).next!, as: guest });
-  t.strictSame(pageOf(second), {
-    count: 4,
-    next: null,
-    previous: `${base}?page_size=3&page=1`,
-    names: "j",
-  });
-  const third = await call({ url: `${rooms}?page_size=3&page=3`, as: guest });
-  t.equal(pageOf(third).previous, `${base}?page_size=3&page=2`);
 });
 
 void t.test("a list follows each change at once", async (t) => {

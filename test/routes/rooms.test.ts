@@ -80,8 +80,6 @@ const fields: Cases = [
     { name: ["Must be at most 300 characters."] },
   ],
   ["an empty name", { name: "" }, 400, { name: ["May not be empty."] }],
-  ["a name that is none", { name: 5 }, 400, { name: ["Must be a string."] }],
-  ["null", { name: null }, 400, { name: ["Must be a string."] }],
   ["the highest priority", { sorting_priority: 2147483647 }, 200, {}],
   ["the lowest priority", { sorting_priority: -2147483648 }, 200, {}],
   [
@@ -95,25 +93,6 @@ const fields: Cases = [
     { sorting_priority: -2147483649 },
     400,
     { sorting_priority: ["Must be at least -2147483648."] },
-  ],
-  [
-    "a priority in between",
-    { sorting_priority: 1.5 },
-    400,
-    { sorting_priority: ["Must be a whole number."] },
-  ],
-  [
-    "a priority as text",
-    { sorting_priority: "1" },
-    400,
-    { sorting_priority: ["Must be a whole number."] },
-  ],
-  ["an empty description", { description: "" }, 200, { description: "" }],
-  [
-    "a description that is none",
-    { description: ["x"] },
-    400,
-    { description: ["Must be a string."] },
   ],
   [
     "100 modules",
@@ -138,24 +117,6 @@ const fields: Cases = [
     { module_config: [{ type: "x" }, { type: "" }] },
     400,
     { "module_config.1.type": ["May not be empty."] },
-  ],
-  [
-    "a module without a type",
-    { module_config: [{}] },
-    400,
-    { "module_config.0.type": ["This field is required."] },
-  ],
-  [
-    "a module that is none",
-    { module_config: ["chat.native"] },
-    400,
-    { "module_config.0": ["Must be an object."] },
-  ],
-  [
-    "modules that are no list",
-    { module_config: {} },
-    400,
-    { module_config: ["Must be a list."] },
   ],
   [
     "rules of every form",
@@ -205,12 +166,6 @@ const fields: Cases = [
     { permission_config: ["May hold at most 200 keys."] },
   ],
   [
-    "a rule that is no list",
-    { permission_config: { "room.view": "admin" } },
-    400,
-    { "permission_config.room.view": ["Must be a list."] },
-  ],
-  [
     "a rule of 101 entries",
     {
       permission_config: {
@@ -254,14 +209,12 @@ const fields: Cases = [
     400,
     { domain: ["Must be at most 253 characters."] },
   ],
-  ["a number", { domain: 1 }, 400, { domain: ["Must be a string or null."] }],
   [
     "an unknown field",
     { sort_order: 1, nmae: "x" },
     400,
     { sort_order: ["Unknown field."], nmae: ["Unknown field."] },
   ],
-  ["a list", [], 400, { non_field_errors: ["Must be an object."] }],
   ["a string", '"x"', 400, { non_field_errors: ["Must be an object."] }],
   ["null as a body", "null", 400, { non_field_errors: ["Must be an object."] }],
 ];

@@ -25,6 +25,7 @@ import {
   upload,
   uploads,
   urlOf,
+  headOf,
 } from "../files.js";
 import { usersOf } from "../listed.js";
 
@@ -144,41 +145,20 @@ void t.test("a world that the address names", async (t) => {
 
 void t.test("which world a host stands for", async (t) => {
   const form = fileForm("a.pdf", PDF);
-  const table: [domains: string[], hosts: Record<string, string | null>][] = [
-    [[], { "one.org": null }],
-    [
-      ["one.org"],
-      { "x.example.com:99": "w0", "127.0.0.1": "w0", "[::1]:8375": "w0" },
-    ],
-    [
-      ["one.org", "two.org"],
-      {
-        "one.org": "w0",
-        "two.org": "w1",
-        "TWO.Org": "w1",
-        "two.org:8375": "w1",
-        "three.org": null,
-        "sub.two.org": null,
-      },
-    ],
-    [
-      ["one.org:80", "one.org:81", "two.org"],
-      { "one.org:81": "w1", "one.org:82": null, "two.org:80": "w2" },
-    ],
-  ];
-  for (const [domains, hosts] of table) {
-    await t.test(domains.join(", ") || "no world", async (t) => {
-      const server = await serve(
-        t,
-        domains.map((domain, i) => worldOf(`w${i}`, { domain })),
-      );
-      for (const [host, world] of Object.entries(hosts)) {
-        const got = await upload(server, form, { headers: { host } });
-        t.equal(got.status, world ? 201 : 403, host);
-        if (world) t.match(urlOf(got), `http://${host}/media/pub/${world}/`);
-        else t.equal(got.text, "", host);
-      }
-    });
+  const server = await serve(
+    t,
+    ["one.org", "two.org"].map((domain, i) => worldOf(`w${i}`, { domain })),
+  );
+  for (const [host, world] of [
+    ["one.org", "w0"],
+    ["TWO.Org", "w1"],
+    ["two.org:8375", "w1"],
+    ["three.org", undefined],
+  ] as const) {
+    const got = await upload(server, form, { headers: { host } });
+    t.equal(got.status, world ? 201 : 403, host);
+    if (world) t.match(urlOf(got), `http://${host}/media/pub/${world}/`);
+    else t.equal(got.text, "", host);
   }
 
   await t.test("a link needs a host name", async (t) => {
@@ -186,16 +166,6 @@ void t.test("which world a host stands for", async (t) => {
     const got = await upload(server, form, { headers: { host: 'a"b' } });
     t.equal(got.status, 400);
     t.strictSame(await finished(server.dataDir), [], "it is not kept before");
-  });
-
-  await t.test("PUBLIC_URL", async (t) => {
-    const server = await serve(t, undefined, {
-      config: { publicUrl: "https://rooms.example.org/x" },
-    });
-    t.match(
-      urlOf(await upload(server, form)),
-      "https://rooms.example.org/x/media/pub/demo/",
-    );
   });
 });
 
@@ -230,14 +200,7 @@ void t.test("a refusal does not wait for the body", async (t) => {
   t.equal(second.headers["connection"], "close", "or its body could follow");
 
   const welcome = dial(t, port);
-  welcome.send(
-    rawRequest(`POST ${path}`, {
-      ...form.headers,
-      Authorization: GUEST,
-      "Content-Length": String(form.body.length),
-      Expect: "100-continue",
-    }),
-  );
+  welcome.send(headOf(form, { Expect: "100-continue" }));
   t.equal((await welcome.answer()).status, 100);
   welcome.send(form.body.toString());
   t.equal((await welcome.answer()).status, 201);
@@ -273,14 +236,7 @@ void t.test("who is banned or silenced", async (t) => {
   const port = await listen(app);
   const form = fileForm("a.pdf", PDF);
   const start = (wire: ReturnType<typeof dial>) =>
-    wire.send(
-      rawRequest(`POST ${path}`, {
-        ...form.headers,
-        Authorization: GUEST,
-        "Content-Length": String(form.body.length),
-        Expect: "100-continue",
-      }),
-    );
+    wire.send(headOf(form, { Expect: "100-continue" }));
   t.equal((await upload(server, form)).status, 201);
   const { id } = (await usersOf(store, "demo"))[0]!;
   for (const state of ["silenced", "banned"] as const) {
@@ -324,17 +280,11 @@ void t.test("a client that sends all before it reads", async (t) => {
       missing,
     ],
   ]; // prettier-ignore
-  for (const [name, { headers, body }, status, answer] of cases) {
+  for (const [name, form, status, answer] of cases) {
     const socket = connect(port, "127.0.0.1");
     t.teardown(() => socket.destroy());
-    socket.write(
-      rawRequest(`POST ${path}`, {
-        ...headers,
-        Authorization: GUEST,
-        "Content-Length": String(body.length),
-      }),
-    );
-    await new Promise((resolve) => socket.write(body, resolve));
+    socket.write(headOf(form));
+    await new Promise((resolve) => socket.write(form.body, resolve));
     socket.write(rawRequest("GET /healthz", { Connection: "close" }));
     const chunks: Buffer[] = [];
     for await (const chunk of socket) chunks.push(chunk as Buffer);

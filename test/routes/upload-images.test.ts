@@ -104,25 +104,6 @@ void t.test("an animation goes on", async (t) => {
   }
 });
 
-void t.test("the client of Venueless uploads an avatar", async (t) => {
-  const server = await startFoyer(t, testdir(t), ["--demo"]);
-  const data = new FormData();
-  const canvas = new Blob([await images.png(300, 200)], { type: "image/png" });
-  data.append("file", canvas, "avatar.png");
-  data.append("width", 128 as unknown as string);
-  data.append("height", 128 as unknown as string);
-  const answer = await fetch(server.address + path, {
-    method: "POST",
-    headers: { accept: "application/json", authorization: GUEST },
-    body: data,
-  });
-  t.equal(answer.status, 201);
-  const { url } = (await answer.json()) as { url: string };
-  const served = await (await fetch(url)).arrayBuffer();
-  const { width, height } = await sharp(served).metadata();
-  t.strictSame([width, height], [128, 85], "scaled down, in proportion");
-});
-
 void t.test("a box scales images down, and never up", async (t) => {
   const server = await serve(t);
   const turned = await sharp(await images.png(30, 20))

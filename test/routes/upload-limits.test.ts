@@ -1,5 +1,4 @@
 import t from "tap";
-import { loadConfig } from "../../config.js";
 import { keyOf, serve, tokenOf, worldOf } from "../helper.js";
 import {
   fileForm,
@@ -11,35 +10,7 @@ import {
   uploads,
 } from "../files.js";
 
-const MIB = 1024 * 1024;
 const size = { error: "file.size" };
-
-void t.test("the variables", async (t) => {
-  const { uploads: usual } = loadConfig({});
-  t.strictSame(usual, {
-    maxBytes: 10 * MIB,
-    worldMaxBytes: 10 * 1024 * MIB,
-    perMinute: 600,
-    types: "png jpg jpeg gif webp pdf svg mp4 webm mp3".split(" "),
-  });
-  for (const [name, value] of [
-    ["UPLOAD_MAX_BYTES", "0"],
-    ["UPLOAD_MAX_BYTES", "10MB"],
-    ["UPLOAD_MAX_BYTES", "-1"],
-    ["UPLOAD_WORLD_MAX_BYTES", "1e9"],
-    ["UPLOADS_PER_MINUTE", "0"],
-    ["UPLOADS_PER_MINUTE", "99999999999999999999"],
-    ["UPLOAD_TYPES", "png,exe"],
-    ["UPLOAD_TYPES", "png,,jpg"],
-    ["UPLOAD_TYPES", "constructor"],
-  ] as const) {
-    t.throws(
-      () => loadConfig({ [name]: value }),
-      { message: new RegExp(`^${name}: .+$`) },
-      `${name}=${value}`,
-    );
-  }
-});
 
 void t.test("too many from one caller", async (t) => {
   const server = await serve(t, [worldOf("demo"), worldOf("other")], {

@@ -1,12 +1,6 @@
-import { execFile } from "node:child_process";
-import { once } from "node:events";
-import { writeFileSync } from "node:fs";
-import { connect } from "node:net";
-import { join } from "node:path";
-import { promisify } from "node:util";
 import sharp from "sharp";
 import t from "tap";
-import { keyOf, listen, rawRequest, serve, tokenOf, until } from "../helper.js";
+import { listen, serve } from "../helper.js";
 import {
   fileForm,
   finished,
@@ -28,24 +22,6 @@ import {
 import { filesOf } from "../listed.js";
 
 const path = "/storage/upload/";
-const MIB = 1024 * 1024;
-
-/** Sends the beginning of an upload. */
-async function open(port: number, { headers, body }: Form, bytes: number) {
-  const socket = connect(port, "127.0.0.1");
-  socket.on("error", () => {});
-  socket.write(
-    rawRequest(`POST ${path}`, {
-      ...headers,
-      Authorization: GUEST,
-      "Content-Length": String(body.length),
-    }),
-  );
-  await new Promise((resolve) =>
-    socket.write(body.subarray(0, bytes), resolve),
-  );
-  return socket;
-}
 
 void t.test("what is taken", async (t) => {
   const server = await serve(t);
@@ -196,49 +172,6 @@ void t.test("other ways to write the same form", async (t) => {
   }
 });
 
-void t.test("a form of a browser, and one of curl", async (t) => {
-  const server = await serve(t);
-  const port = await listen(server.app);
-  const photo = await images.jpg();
-  const url = `http://127.0.0.1:${port}${path}`;
-
-  const form = new FormData();
-  form.append("file", new Blob([photo], { type: "image/jpeg" }), "photo.jpg");
-  for (const authorization of [
-    GUEST,
-    `Bearer ${tokenOf(keyOf("demo"), { uid: "ada" })}`,
-  ]) {
-    const answer = await fetch(url, {
-      method: "POST",
-      headers: { authorization },
-      body: form,
-    });
-    t.equal(answer.status, 201);
-    const link = ((await answer.json()) as { url: string }).url;
-    t.match(link, `http://127.0.0.1:${port}/media/pub/demo/`);
-    const served = await fetch(link);
-    t.equal(served.status, 200);
-    t.equal((await sharp(await served.arrayBuffer()).metadata()).width, 20);
-  }
-
-  // A test has one folder only, and the server is in it.
-  const file = join(server.dataDir, "photo.jpg");
-  writeFileSync(file, photo);
-  const { stdout } = await promisify(execFile)("curl", [
-    ...["-sS", "-w", "\n%{http_code}", "-H", `Authorization: ${GUEST}`],
-    ...["-F", `file=@${file}`, url],
-  ]).catch((error: NodeJS.ErrnoException) => {
-    if (error.code !== "ENOENT") throw error;
-    t.comment("curl is not installed");
-    return { stdout: "" };
-  });
-  if (stdout === "") return;
-  const [body = "", status] = stdout.split("\n");
-  t.equal(status, "201");
-  const { url: link } = JSON.parse(body) as { url: string };
-  t.equal((await fetch(link)).status, 200);
-});
-
 void t.test("the methods and paths of uploads", async (t) => {
   const server = await serve(t);
   const form = fileForm("a.pdf", PDF);
@@ -291,45 +224,4 @@ void t.test("forty at once", async (t) => {
   }
   t.equal((await finished(server.dataDir)).length, 40);
   t.strictSame(await unfinished(server.dataDir), []);
-});
-
-void t.test("a client that hangs up", async (t) => {
-  const server = await serve(t);
-  const port = await listen(server.app);
-  const { dataDir, store } = server;
-  const large = (
-    await sharp({
-      create: { width: 3000, height: 3000, channels: 3, background: "red" },
-    })
-      .png({ compressionLevel: 0 })
-      .toBuffer()
-  ).subarray(0, 8 * MIB);
-  const pdf = fileForm("a.pdf", PDF + "x".repeat(4 * MIB));
-  const image = fileForm("a.png", large);
-  const grows = () => unfinished(dataDir).then((files) => files.length > 0);
-  const cases: [name: string, form: Form, bytes: number, when?: () => Promise<boolean>][] = [
-    ["after the head of the request", pdf, 0],
-    ["in the head of the part", pdf, 60],
-    ["in what is looked at", pdf, 30_000],
-    ["while the file grows", pdf, MIB, grows],
-    ["before the last boundary", pdf, pdf.body.length - 8, grows],
-    ["while an image grows", image, MIB, grows],
-  ]; // prettier-ignore
-  for (const [name, { headers, body }, bytes, when] of cases) {
-    const [accepted, socket] = await Promise.all([
-      once(server.app.server, "request") as Promise<
-        [{ socket: NodeJS.EventEmitter }]
-      >,
-      open(port, { headers, body }, bytes),
-    ]);
-    if (when) await until(when);
-    const closed = once(accepted[0].socket, "close");
-    socket.destroy();
-    await closed;
-    await until(async () => (await unfinished(dataDir)).length === 0);
-    t.pass(name);
-  }
-  t.strictSame(await finished(dataDir), [], "nothing was kept");
-  t.strictSame(await filesOf(store, "demo"), []);
-  t.equal((await upload(server, fileForm("a.pdf", PDF))).status, 201);
 });

@@ -1,5 +1,5 @@
 import t from "tap";
-import { admin, bearer, serve, worldOf, type Request } from "../helper.js";
+import { admin, serve, worldOf } from "../helper.js";
 
 const url = "/api/v1/worlds/demo/";
 
@@ -53,30 +53,5 @@ void t.test("what a PATCH answers", async (t) => {
     const got = await call({ method: "PATCH", url, as: admin("demo"), body });
     t.equal(got.status, status, name);
     t.match(got.body, answer, name);
-  }
-});
-
-void t.test("who may read and change a world", async (t) => {
-  const { call } = await serve(t);
-  const cases: [
-    name: string,
-    as: string | undefined,
-    get: number,
-    patch: number,
-  ][] = [
-    ["nobody", undefined, 401, 401],
-    ["a guest", bearer("demo"), 403, 403],
-    ["admin alone", bearer("demo", "admin"), 403, 403],
-    ["api alone", bearer("demo", "api"), 403, 403],
-    ["admin and api", admin("demo"), 200, 200],
-  ];
-  for (const [name, as, get, patch] of cases) {
-    const request: Request = { url, as };
-    t.equal((await call(request)).status, get, name);
-    t.equal(
-      (await call({ ...request, method: "PATCH", body: {} })).status,
-      patch,
-      name,
-    );
   }
 });
