@@ -1,5 +1,6 @@
 import { readFileSync } from "node:fs";
 import t from "tap";
+import { fileForm, PDF, upload } from "../files.js";
 import { admin, foyer, serve, startFoyer, until } from "../helper.js";
 import { testdir } from "../testdir.js";
 
@@ -63,17 +64,7 @@ void t.test("what they count", async (t) => {
   for (const name of ["a", "b"]) {
     await call({ method: "POST", url: rooms, as, body: { name } });
   }
-  const file = "%PDF-1.4\n%%EOF\n";
-  const upload = await app.inject({
-    method: "POST",
-    url: "/storage/upload/",
-    headers: {
-      authorization: "Client me",
-      "content-type": "multipart/form-data; boundary=x",
-    },
-    payload: `--x\r\nContent-Disposition: form-data; name="file"; filename="a.pdf"\r\n\r\n${file}\r\n--x--\r\n`,
-  });
-  t.equal(upload.statusCode, 201);
+  t.equal((await upload({ call }, fileForm("a.pdf", PDF))).status, 201);
 
   const text = await read();
   const count = "foyer_http_request_duration_seconds_count";
@@ -86,11 +77,11 @@ void t.test("what they count", async (t) => {
     [`${count}{method="GET",route="none",status="404"}`, 1],
     [`${count}{method="POST",route="/storage/upload/",status="201"}`, 1],
     ["foyer_uploads_total", 1],
-    ["foyer_upload_bytes_total", file.length],
+    ["foyer_upload_bytes_total", PDF.length],
     ["foyer_worlds", 1],
     ["foyer_rooms", 2],
     ["foyer_users", 1],
-    ["foyer_file_bytes", file.length],
+    ["foyer_file_bytes", PDF.length],
   ];
   for (const [metric, value] of cases) {
     t.equal(valueOf(text, metric), value, metric);

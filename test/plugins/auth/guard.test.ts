@@ -9,7 +9,7 @@ import {
   routesRequire,
 } from "../../../app.js";
 import { Refusal } from "../../../plugins/http/errors.js";
-import { admin, bearer, rules, serve, worldOf } from "../../helper.js";
+import { admin, bearer, rules, worldOf } from "../../helper.js";
 import { testdir } from "../../testdir.js";
 
 void t.test("a route before the guard stops the start", async (t) => {
@@ -105,11 +105,4 @@ void t.test("what a route may declare", async (t) => {
       `${method}: a path that names no world`,
     );
   }
-});
-
-void t.test("HEAD asks for what GET asks for", async (t) => {
-  const { call, routes } = await serve(t);
-  t.ok(routes.has("HEAD /api/v1/worlds/:world_id/"));
-  const url = "/api/v1/worlds/demo/";
-  t.equal((await call({ method: "HEAD", url })).status, 401);
 });
