@@ -2,7 +2,7 @@ import t from "tap";
 import { WorldFeed } from "../../plugins/feed/world-feed.js";
 import { typeFilter } from "../../schemas/plain/feed.js";
 import { until } from "../helper.js";
-import { demo, type Json, makeRoom, startLive } from "../live/client.js";
+import { type Json, makeRoom, startLive } from "../live/client.js";
 import { openStream } from "./stream.js";
 
 const CHAT = { module_config: [{ type: "chat.native" }] };
@@ -13,116 +13,42 @@ const ADMIN = {
   profile: { display_name: "Ada" },
 };
 
-void t.test("what happened is in the feed, once and in order", async (t) => {
+// feed.test.ts has every type of change, and the questions that are refused.
+void t.test("pages and streams of what happened", async (t) => {
   const live = await startLive(t);
   const token = live.tokenOf(ADMIN);
-  const get = async (query: string): Promise<Json> => {
-    const url = `${live.baseUrl}/api/v1/worlds/demo/changes/${query}`;
-    const answer = await fetch(url, {
-      headers: { authorization: `Bearer ${token}` },
-    });
-    return { status: answer.status, ...((await answer.json()) as object) };
-  };
+  const get = async (query: string): Promise<Json> =>
+    (await live.rest("GET", `demo/changes/${query}`)).body;
   const { cursor: start, ...empty } = await get("");
-  t.match(empty, { status: 200, results: [], more: false });
-  const streamed = await openStream(
-    t,
-    `${live.baseUrl}/api/v1/worlds/demo/changes/?after=${start}`,
-    token,
-  );
+  t.match(empty, { results: [], more: false });
+  const feed = `${live.baseUrl}/api/v1/worlds/demo/changes/`;
+  const streamed = await openStream(t, `${feed}?after=${start}`, token);
   const ada = await live.person(ADMIN);
-  const user_id = ada.id;
-  const byAda = { kind: "user", user_id, token_id: "ada" };
-  const room = await makeRoom(live, {
-    ...{
-      module_config: [
-        ...CHAT.module_config,
-        { type: "question", config: { active: true } },
-        { type: "poll" },
-      ],
-    },
-  });
+  const room = await makeRoom(live, CHAT);
   await ada.do("chat.join", { channel: room });
-  const chat = async (channel: string, body: string) =>
-    (
-      await ada.do("chat.send", {
-        ...{ channel, event_type: "channel.message" },
-        content: { type: "text", body },
-      })
-    ).event.event_id as number;
-  const first = await chat(room, "first");
-  const second = await chat(room, "second");
-  await ada.do("chat.send", {
-    ...{ channel: room, event_type: "channel.message", replaces: first },
-    content: { type: "text", body: "1st" },
-  });
-  await ada.do("chat.send", {
-    ...{ channel: room, event_type: "channel.message", replaces: second },
-    content: { type: "deleted" },
-  });
-  const eve = await live.person({ uid: "eve" });
-  const eveId = eve.id;
-  const direct = await ada.do("chat.direct.create", {
-    users: [eveId],
-  });
-  await chat(direct.id as string, "secret");
-  const asked = await eve.do("question.ask", {
-    ...{ room, content: "Why?" },
-  });
-  const question = asked.question.id as string;
-  await eve.do("question.vote", { room, id: question, vote: true });
-  const moderated = await ada.do("user.silence", { id: eveId });
-  t.ok(moderated);
-  await live.rest("PATCH", "demo/", {
-    config: { theme: { a: 1 }, JWT_secrets: demo().config!.JWT_secrets },
-  });
+  const message = { channel: room, event_type: "channel.message" };
+  const content = { type: "text", body: "first" };
+  const { event } = await ada.do("chat.send", { ...message, content });
+  const replaces = event.event_id as number;
+  const gone = { content: { type: "deleted" }, replaces };
+  await ada.do("chat.send", { ...message, ...gone });
   await live.rest("PATCH", "demo/", {});
   await live.rest("DELETE", `demo/rooms/${room}/`);
 
-  const place = { room_id: room, channel_id: room };
-  const asksFor = { room_id: room, question_id: question };
-  const expected = [
-    { type: "user.created", by: byAda, data: { user_id } },
-    { type: "room.created", by: { kind: "server" }, data: { room_id: room } },
-    { type: "chat.joined", by: byAda, data: { ...place, user_id } },
-    {
-      ...{ type: "chat.message", by: byAda },
-      data: { ...place, event_id: first, user_id },
-    },
-    { type: "chat.message", data: { ...place, event_id: second, user_id } },
-    {
-      type: "chat.edited",
-      data: { ...place, event_id: first, content: { body: "1st" } },
-    },
-    { type: "chat.deleted", data: { ...place, event_id: second, user_id } },
-    { type: "user.created", data: { user_id: eveId } },
-    { type: "question.created", data: asksFor },
-    { type: "question.votes", by: null, data: { ...asksFor, score: 1 } },
-    { type: "user.moderated", data: { user_id: eveId, state: "silenced" } },
-    {
-      ...{ type: "world.updated", data: { fields: ["config"] } },
-      by: { kind: "api", token_id: null },
-    },
-    { type: "room.deleted", data: { room_id: room } },
+  const types = [
+    ...["user.created", "room.created", "chat.joined", "chat.message"],
+    ...["chat.deleted", "room.deleted"],
   ];
-  await streamed.has(expected.length);
-  t.match(streamed.events, expected, "streamed");
-  t.equal(streamed.events.length, expected.length, "and nothing else");
-  const seqs = streamed.events.map(({ seq }) => seq as number);
-  t.same(
-    seqs,
-    [...seqs].sort((a, b) => a - b),
-  );
+  const typesOf = (changes: Json[]) =>
+    changes.map(({ type }) => type as string);
+  await streamed.has(types.length);
+  t.same(typesOf(streamed.events), types, "and nothing else");
   t.match(streamed.events[3]!.data.content, { body: "first" });
-  t.notMatch(JSON.stringify(streamed.events), /secret/);
 
-  const kept = expected.filter(
-    ({ type }) => !type.startsWith("chat.") && type !== "question.votes",
-  );
   const all = await get(`?after=${start}`);
-  t.match(all.results, kept, "what is read later lacks erased messages");
+  const kept = types.filter((type) => !type.startsWith("chat."));
+  t.same(typesOf(all.results), kept, "what is read later is erased");
   t.equal(all.more, false);
-
   const pages: Json[] = [];
   for (let page: Json = { cursor: start, more: true }; page.more;) {
     page = await get(`?after=${page.cursor}&limit=2`);
@@ -130,45 +56,15 @@ void t.test("what happened is in the feed, once and in order", async (t) => {
     pages.push(...page.results);
   }
   t.same(pages, all.results, "by pages");
-  t.match(
-    (await get(`?after=${start}&types=room.*,nonsense,user.moderated`)).results,
-    [
-      { type: "room.created" },
-      { type: "user.moderated" },
-      { type: "room.deleted" },
-    ],
-  );
-  t.equal((await get(`?after=${start}&types=nonsense`)).results.length, 0);
-  t.match((await get("?after=0")).results[0], { type: "user.created" });
+  const chosen = await get(`?after=${start}&types=room.*,nonsense`);
+  t.same(typesOf(chosen.results), ["room.created", "room.deleted"]);
+  t.same((await get(`?after=${start}&types=nonsense`)).results, []);
 
-  const resumed = await openStream(
-    t,
-    `${live.baseUrl}/api/v1/worlds/demo/changes/?after=0&types=user.*`,
-    token,
-    { "last-event-id": String(seqs[6]) },
-  );
-  await resumed.has(2);
-  t.match(resumed.events, [expected[7], expected[10]]);
-
-  for (const query of [
-    "?after=",
-    "?after=-1",
-    "?after=99999",
-    "?after=1.5",
-    "?after=x",
-  ]) {
-    t.match(await get(query), { status: 400, after: [String] }, query);
-  }
-  for (const query of ["?limit=0", "?limit=1001", "?limit=x"]) {
-    t.match(await get(query), { status: 400, limit: [String] }, query);
-  }
-  const refused = await openStream(
-    t,
-    `${live.baseUrl}/api/v1/worlds/demo/changes/`,
-    token,
-    { "last-event-id": "99999" },
-  );
-  t.equal(refused.status, 400);
+  const resumed = await openStream(t, `${feed}?after=0&types=room.*`, token, {
+    "last-event-id": String(streamed.events[1]!.seq),
+  });
+  await resumed.has(1);
+  t.same(typesOf(resumed.events), ["room.deleted"]);
 });
 
 void t.test("a cursor that the log no longer reaches", async (t) => {

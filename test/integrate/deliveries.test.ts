@@ -17,8 +17,6 @@ void t.test("a webhook gets each change, in order and signed", async (t) => {
   const { id, secret } = made.body as { id: string; secret: string };
   t.match(secret, /^whsec_/);
   const at = `demo/webhooks/${id}/`;
-  const shown = await live.rest("GET", at);
-  t.notOk("secret" in (shown.body as object));
   const state = async () => (await live.rest("GET", at)).body.state;
 
   const make = (name: string) => live.rest("POST", "demo/rooms/", { name });
@@ -41,39 +39,14 @@ void t.test("a webhook gets each change, in order and signed", async (t) => {
     t.ok(verifier.verify(text, headers as Record<string, string>));
   }
   await until(async () => (await state()).failing_since === null);
-
-  const rotated = await live.rest("PATCH", at, { secret: null });
-  const other = rotated.body.secret as string;
-  t.match(other, /^whsec_/);
-  t.not(other, secret);
-  const test = await live.rest("POST", `${at}test`);
-  t.match(test, { status: 200, body: { status: 204, error: null } });
-  const last = got.at(-1)!;
-  t.match(last.body, { type: "webhook.test" });
-  new Webhook(other).verify(last.text, last.headers as Record<string, string>);
-  t.throws(() =>
-    verifier.verify(last.text, last.headers as Record<string, string>),
-  );
-  const before = got.length;
-  await live.rest("POST", `${at}redeliver`, { after: "0" });
-  await until(() => got.length >= before + 2);
-  t.equal((await live.rest("DELETE", at)).status, 204);
-  t.equal((await live.rest("GET", at)).status, 403);
 });
 
-void t.test("410 disables, and a world has at most 20", async (t) => {
+void t.test("410 disables", async (t) => {
   const live = await sending(t);
   const { got, url } = await receiver(t, 410);
-  const make = (types: string[]) =>
-    live.rest("POST", "demo/webhooks/", { url, types });
-  const { body } = await make(["room.*"]);
+  const types = ["room.*"];
+  const { body } = await live.rest("POST", "demo/webhooks/", { url, types });
   const id = body.id as string;
-  for (let i = 1; i < 20; i++) {
-    t.equal((await make(["file.added"])).status, 201);
-  }
-  t.match(await make(["*"]), {
-    ...{ status: 400, body: { non_field_errors: [/20/] } },
-  });
   await live.rest("PATCH", "demo/", { title: "Not of its types" });
   await live.rest("POST", "demo/rooms/", { name: "a" });
   const { webhooks } = live.app.store;

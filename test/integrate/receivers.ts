@@ -6,7 +6,6 @@ import { demo, type Json, serveLive } from "../live/client.js";
 import { configOf } from "../stack.js";
 import { testdir } from "../testdir.js";
 
-/** What a receiver got. */
 export interface Got {
   headers: IncomingHttpHeaders;
   body: Json;

@@ -6,10 +6,8 @@ import { until } from "../helper.js";
 export interface Stream {
   readonly status: number;
   readonly events: Json[];
-  /** How many comments came. */
   comments: number;
   ended: boolean;
-  /** Waits for so many events. */
   has(count: number): Promise<Json[]>;
   close(): void;
 }
