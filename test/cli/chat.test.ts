@@ -11,7 +11,6 @@ import { testdir } from "../testdir.js";
 
 const WORLD = "demo";
 
-/** A user who enters the world. */
 const enter = (store: Store, tokenId: string) =>
   store.users.enter(WORLD, {
     tokenId,
@@ -80,36 +79,6 @@ async function chatted(t: Test) {
     ...{ hello, direct: channel.id },
   };
 }
-
-void t.test("a world moves with its history", async (t) => {
-  const { dataDir, gone } = await chatted(t);
-  const plain = await foyer(dataDir, ["world", "export", WORLD]);
-  t.notMatch(plain.stdout, /of ada|"chat_/, "only if it is asked for");
-  const args = ["world", "export", WORLD, "--with-history"];
-  const exported = await foyer(dataDir, args);
-  t.match(exported, { code: 0, stderr: "" });
-  t.match(exported.stdout, /[^\n]\n$/);
-  const erased = `{"id":"${gone.id}","token_id":null,"client_id":null,"profile":null,`;
-  t.match(exported.stdout, erased);
-
-  const next = join(t.testdirName, "next");
-  const other = await openStoreIn(t, next);
-  const importing = ["world", "import", "-"];
-  const trial = [...importing, "--dry-run"];
-  t.match(await foyer(next, trial, {}, exported.stdout), {
-    code: 0,
-    stdout: /with 2 rooms, 3 users, 14 chat events\. Nothing was written/,
-  });
-  t.equal(await headOf(other, WORLD), 0, "a dry run");
-  t.match(await foyer(next, importing, {}, exported.stdout), { code: 0 });
-  t.equal((await foyer(next, args)).stdout, exported.stdout);
-  t.match(await foyer(next, ["check"]), { code: 0 });
-
-  const clone = ["world", "clone", WORLD, "twin", "--title", "T"];
-  await foyer(next, [...clone, "--domain", "twin.org"]);
-  const twin = await foyer(next, ["world", "export", "twin", args[3]!]);
-  t.notMatch(twin.stdout, /"chat_\w+":\[\n\{/, "a clone has none");
-});
 
 void t.test("chat is exported for people", async (t) => {
   const { dataDir, store, room, quiet, ada, bob, gone, direct } =

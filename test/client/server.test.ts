@@ -2,7 +2,7 @@ import { configOf } from "../stack.js";
 import t from "tap";
 import { createApp } from "../../app.js";
 import { loadConfig } from "../../config.js";
-import { Foyer, type LiveError } from "../../client/index.js";
+import { Foyer } from "../../client/index.js";
 import { startTestServer } from "../../testing.js";
 import { putDatabase } from "../database.js";
 import { keyOf, listen, tokenOf, until, worldOf } from "../helper.js";
@@ -10,73 +10,6 @@ import { House, liveOf, next, rejection, type Visitor } from "./house.js";
 import { testdir } from "../testdir.js";
 
 // The live client and the real server.
-
-void t.test("two people see each other", async (t) => {
-  const server = await startTestServer();
-  t.teardown(() => server.close());
-  await server.createWorld({
-    id: "demo",
-    permission_config: {
-      "world.api": [],
-      "room.create": [],
-      "room.viewers": [],
-      "world.announce": ["host"],
-      "user.manage": ["host"],
-    },
-  });
-  const { baseUrl } = server;
-  const token = () =>
-    server.token("demo", { uid: "ada", traits: ["host"], profile: {} });
-  const ada = liveOf(t, server, { token });
-  const ben = liveOf(t, server, { clientId: "ben" });
-  await Promise.all([ada.connected(), ben.connected()]);
-
-  await ben.call("user.update", { profile: { display_name: "Ben" } });
-  t.match(ben.state?.user.profile, { display_name: "Ben" });
-  await ben.call("user.update", { client_state: { tab: 1 } });
-  t.match(ben.state?.user, {
-    profile: { display_name: "Ben" },
-    client_state: { tab: 1 },
-  });
-
-  const updated = next(ben, "world.changed");
-  const http = new Foyer({ baseUrl, world: "demo", token });
-  const { id: room } = await http.createRoom({ name: "Hall" });
-  t.match(await updated, { rooms: [{ id: room }] });
-  t.match(ben.state?.rooms, [{ name: "Hall" }]);
-
-  t.match(await ada.call("room.enter", { room }), {
-    viewers: [{ id: ada.state!.user.id }],
-  });
-  const added = next(ada, "room.viewer.added");
-  const { viewers } = await ben.call("room.enter", { room });
-  t.equal(viewers?.length, 2);
-  const benId = ben.state!.user.id;
-  t.match(await added, { user: { id: benId } });
-
-  const reaction = next(ada, "room.reaction");
-  await ben.call("room.react", { room, reaction: "👍" });
-  t.same(await reaction, { room, reactions: { "👍": 1 } });
-
-  const text = "Lunch is ready.";
-  const denied = ben.call("announcement.create", { text });
-  t.match(await rejection(denied), { code: "auth.denied" });
-  const empty = ada.call("announcement.create", { text: "" });
-  t.match(await rejection(empty), {
-    code: "protocol.invalid_payload",
-    details: { text: ["May not be empty."] },
-  });
-  const announced = next(ben, "announcement.created_or_updated");
-  await ada.call("announcement.create", { text, state: "active" });
-  t.match(await announced, { text });
-  t.match(ben.state?.announcements, [{ text, is_visible: true }]);
-
-  const removed = next(ada, "room.viewer.removed");
-  const closed = next<LiveError>(ben, "client.closed");
-  await ada.call("user.ban", { id: benId });
-  t.same(await removed, { user_id: benId });
-  t.match(await closed, { code: "auth.denied" });
-});
 
 void t.test("whom the server turns away", async (t) => {
   const house = await House.open(t);
@@ -216,30 +149,18 @@ void t.test("a program is followed", async (t) => {
     id: "demo",
     permission_config: { "world.api": [], "program.update": ["host"] },
   });
+  const { baseUrl } = server;
   const token = () => server.token("demo", { uid: "ada", traits: ["host"] });
-  const write = async (method: string, path: string, body: object) => {
-    const answer = await fetch(
-      `${server.baseUrl}/api/v1/worlds/demo/sessions/${path}`,
-      {
-        method,
-        headers: {
-          authorization: `Bearer ${await token()}`,
-          "content-type": "application/json",
-        },
-        body: JSON.stringify(body),
-      },
-    );
-    return (await answer.json()) as { id: string };
-  };
+  const http = new Foyer({ baseUrl, world: "demo", token });
   const at = (minutes: number) =>
     new Date(Date.now() + minutes * 60_000).toISOString();
-  const { id } = await write("POST", "", {
+  const { id } = await http.createSession({
     ...{ title: "Maps", starts_at: at(-5), ends_at: at(5) },
   });
-  const { id: later } = await write("POST", "", {
+  const { id: later } = await http.createSession({
     ...{ title: "Roads", starts_at: at(5), ends_at: at(9) },
   });
-  await write("POST", "", { title: "Secret", state: "draft" });
+  await http.createSession({ title: "Secret", state: "draft" });
   const { program } = liveOf(t, server, { clientId: "ben" });
   const second = liveOf(t, server, { clientId: "ben" });
   const programs = program[Symbol.asyncIterator]();
@@ -259,7 +180,7 @@ void t.test("a program is followed", async (t) => {
   t.match(await rejection(program.favorite("none", true)), {
     code: "program.unknown",
   });
-  await write("PATCH", `${id}/`, { title: "Maps for all" });
+  await http.updateSession(id, { title: "Maps for all" });
   t.strictSame(await titles(), ["Maps for all", "Roads"]);
   await programs.return!();
   t.equal(program.current, undefined, "nothing is kept without a reader");

@@ -1,9 +1,9 @@
-// A whole schedule as `schedule.json` of pretalx: two days, eight rooms, 120 sessions.
+// A whole schedule as `schedule.json` of pretalx: two days, eight rooms, 120 sessions, and
+// what an import reads of each. documents.ts has one with all of its fields.
 
 const HOUR = 60 * 60_000;
 const DAY = 24 * HOUR;
 
-/** The rooms of the festival. */
 export const ROOMS = [
   ...["Main Hall", "Garden", "Library", "Workshop"],
   ...["Studio", "Cinema", "Attic", "Cellar"],
@@ -52,12 +52,9 @@ const person = (i: number) => {
   return {
     code,
     name: `Speaker ${i + 1}`,
-    avatar: null,
     biography: `Has spoken ${i + 1} times.`,
     public_name: `Speaker ${i + 1}`,
     guid: guid(2, i),
-    url: `${site}/festival/speaker/${code}/`,
-    answers: [],
   };
 };
 
@@ -71,28 +68,17 @@ function session(i: number, room: string, time: number, zone: string) {
     guid: guid(1, i),
     code,
     id: 100 + i,
-    logo: null,
     date,
     start: date.slice(11, 16),
     duration: "00:45",
     room,
-    slug: `festival-${100 + i}-session-${i + 1}`,
     url,
     title: `Session ${i + 1}`,
-    subtitle: "",
     track: TRACKS[i % TRACKS.length],
     type: i % 4 === 3 ? "Workshop" : "Talk",
     language: i % 3 === 0 ? "de" : "en",
     abstract: `What session *${i + 1}* is about.`,
-    description: "",
-    recording_license: "",
-    do_not_record: false,
     persons: speakers.map((speaker) => person(speaker % SPEAKERS)),
-    links: [],
-    feedback_url: `${url}feedback/`,
-    origin_url: url,
-    attachments: [],
-    answers: [],
   };
 }
 
@@ -108,8 +94,6 @@ export function festival({ begin, zone = "Europe/Berlin" }: FestivalTimes) {
     return {
       index: index + 1,
       date,
-      day_start: localTime(first, zone),
-      day_end: localTime(first + sessions * HOUR, zone),
       rooms: Object.fromEntries(
         ROOMS.map((room) => [
           room,
@@ -121,33 +105,17 @@ export function festival({ begin, zone = "Europe/Berlin" }: FestivalTimes) {
     };
   });
   return {
-    $schema: "https://c3voc.de/schedule/schema.json",
-    generator: { name: "pretalx", version: "2025.1.0" },
     schedule: {
-      url: `${site}/festival/schedule/`,
       version: "1.0",
-      base_url: `${site}/festival/`,
       conference: {
         acronym: "festival",
         title: "Festival",
         start: days[0]!.date,
         end: days.at(-1)!.date,
         daysCount: days.length,
-        timeslot_duration: "00:05",
         time_zone_name: zone,
-        colors: { primary: "#3aa57c" },
-        rooms: ROOMS.map((name, i) => ({
-          name,
-          slug: `${i + 1}-${name.toLowerCase().replaceAll(" ", "-")}`,
-          guid: guid(3, i),
-          description: null,
-          capacity: null,
-        })),
-        tracks: TRACKS.map((name, i) => ({
-          name,
-          slug: `${i + 1}-${name.toLowerCase()}`,
-          color: "#3aa57c",
-        })),
+        rooms: ROOMS.map((name) => ({ name })),
+        tracks: TRACKS.map((name) => ({ name })),
         days,
       },
     },

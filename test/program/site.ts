@@ -30,7 +30,6 @@ import { shortFolder } from "../system/person.js";
 /** The traits of the people in these tests. All of them may call the API. */
 export type Trait = "admin" | "editor" | "reader" | "crew";
 
-/** The media types of documents. */
 export const TYPES = {
   json: "application/json",
   xml: "application/xml",
@@ -42,7 +41,6 @@ export interface Answer {
   status: number;
   headers: Headers;
   text: string;
-  /** JSON. */
   body: Json;
 }
 
@@ -54,7 +52,6 @@ interface Call {
   server?: number | undefined;
 }
 
-/** How a document is sent. */
 interface Sending {
   type?: keyof typeof TYPES;
   query?: string;
@@ -134,7 +131,6 @@ export class Site {
     return `http://127.0.0.1:${await startBalancer(this.t, ports)}`;
   }
 
-  /** The addresses of all servers. */
   get addresses(): string[] {
     return this.#servers.map(({ address }) => address);
   }
@@ -184,7 +180,6 @@ export class Site {
     return this.#servers[0]!.address;
   }
 
-  /** Sends a request to any path. */
   async fetch(
     path: string,
     init: RequestInit = {},
@@ -202,7 +197,6 @@ export class Site {
     return { status, headers, text, body };
   }
 
-  /** Calls the API of the world. */
   api(
     path: string,
     { method = "GET", body, as = "admin", headers = {}, server }: Call = {},
@@ -241,7 +235,6 @@ export class Site {
     return body.results.map(({ title, name }: Json) => title ?? name);
   }
 
-  /** Imports a document. */
   put(
     document: unknown,
     { type = "json", query = "", as = "editor", server }: Sending = {},
@@ -257,13 +250,11 @@ export class Site {
     });
   }
 
-  /** Makes a room. @returns its id. */
   async room(name: string, rules: object = {}): Promise<string> {
     const body = { name, permission_config: rules };
     return (await this.save("POST", "rooms/", body)).id;
   }
 
-  /** Makes a session. @returns its id. */
   async session(title: string, more: object = {}): Promise<string> {
     return (await this.save("POST", "sessions/", { title, ...more })).id;
   }
@@ -300,22 +291,18 @@ export class Site {
   user = (uid: string, ...traits: string[]): Promise<Client> =>
     this.enter({ token: signed(uid, ...traits) });
 
-  /** Runs `foyer`. */
   command = (...args: string[]): ReturnType<typeof foyer> =>
     foyer(this.dataDir, args);
 
-  /** Runs `foyer` with an input. */
   piped = (input: string, ...args: string[]): ReturnType<typeof foyer> =>
     foyer(this.dataDir, args, {}, input);
 }
 
-/** A picture. */
 const PIXEL = Buffer.from(
   "iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNk+M9QDwADhgGAWjR9awAAAABJRU5ErkJggg==",
   "base64",
 );
 
-/** A time some seconds from now. */
 export const at = (seconds: number): string =>
   new Date(Date.now() + seconds * 1000).toISOString();
 
