@@ -116,7 +116,6 @@ void t.test("values that are taken", async (t) => {
   }
 });
 
-/** What is said of an environment that is refused. */
 function faultOf(env: Record<string, string>): string | undefined {
   try {
     loadConfig(env);
@@ -214,7 +213,6 @@ void t.test("the start says in one line what is wrong", async (t) => {
   t.equal(got.stdout, "");
 });
 
-/** The warnings about an environment. */
 function warningsOf(env: Record<string, string>): string[] {
   const lines: string[] = [];
   loadConfig(env, (line) => lines.push(line));

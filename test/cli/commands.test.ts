@@ -25,7 +25,6 @@ interface Row {
   stays?: boolean;
   /** Whether it needs a server that runs; its own tests have one. */
   served?: boolean;
-  /** Whether it uses no database. */
   elsewhere?: boolean;
 }
 

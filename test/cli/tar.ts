@@ -2,7 +2,6 @@ import { createHash } from "node:crypto";
 import { Header } from "tar";
 import { EVER, TABLES } from "../../db/copies/tables.js";
 
-/** A file in a tar. */
 export interface Entry {
   path: string;
   body: Buffer;
@@ -22,7 +21,6 @@ export function entriesOf(tar: Buffer): Entry[] {
   return entries;
 }
 
-/** Puts a tar together. */
 export function tarOf(entries: readonly Entry[]): Buffer {
   const blocks = entries.flatMap(({ body, type = "File", ...rest }) => {
     const header = new Header({
@@ -181,7 +179,6 @@ export function auditedArchive(
 const sumOf = (bytes: Buffer) =>
   createHash("sha256").update(bytes).digest("hex");
 
-/** What a manifest says of an entry. */
 export const memberOf = ({ path, body }: Entry) => ({
   path,
   size: body.length,

@@ -10,7 +10,6 @@ import { type Fate, Wire } from "./wire.js";
 const range = (first: number, last: number): string[] =>
   Array.from({ length: last - first + 1 }, (_, i) => String(first + i));
 
-/** The texts of the next events of an iteration. */
 const takeTexts = async (
   events: AsyncIterator<SentEvent, undefined>,
   count: number,

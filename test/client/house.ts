@@ -43,7 +43,6 @@ export interface Visitor extends Partial<LiveOptions> {
 export interface Guest {
   readonly live: Live;
   readonly wire: Wire;
-  /** What `onError` took. */
   readonly errors: unknown[];
   /** Breaks the connection, and waits for the next one. */
   readonly reconnect: () => Promise<void>;
@@ -114,7 +113,6 @@ export class House {
     return { live, wire, errors, reconnect };
   }
 
-  /** A client that is connected. */
   async visit(visitor: Visitor = {}): Promise<Guest> {
     const guest = await this.client(visitor);
     await guest.live.connected({ timeout: 60_000 });
@@ -149,7 +147,6 @@ export class House {
     return event.id;
   }
 
-  /** Changes the rules of a room. */
   async allow(room: string, changes: PermissionConfig): Promise<void> {
     const { rooms } = this.store;
     await rooms.update(this.world, room, { permission_config: changes });
@@ -187,14 +184,12 @@ export const next = <T>(live: Live, name: string): Promise<T> =>
     });
   });
 
-/** What a promise is rejected with. */
 export const rejection = (promise: Promise<unknown>): Promise<unknown> =>
   promise.then(
     () => new Error("It was not rejected."),
     (error: unknown) => error,
   );
 
-/** The next value of an iteration. */
 export async function nextOf<T>(
   iteration: AsyncIterator<T, undefined>,
 ): Promise<T> {
@@ -203,7 +198,6 @@ export async function nextOf<T>(
   return value;
 }
 
-/** The next values of an iteration. */
 export async function take<T>(
   iteration: AsyncIterator<T, undefined>,
   count: number,
@@ -213,6 +207,5 @@ export async function take<T>(
   return taken;
 }
 
-/** The texts of events. */
 export const bodiesOf = (events: readonly SentEvent[]): unknown[] =>
   events.map(({ content }) => content.body);

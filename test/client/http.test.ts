@@ -17,7 +17,6 @@ async function connect(t: Test) {
   return { foyer, baseUrl, store };
 }
 
-/** What a call is refused with. */
 async function refusal(call: Promise<unknown>): Promise<FoyerError> {
   try {
     await call;

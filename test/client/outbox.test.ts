@@ -12,14 +12,12 @@ async function start(t: Test, config: object = {}) {
   const { store, world, hall: room } = house;
   const module_config = [{ type: "chat.native", config: { ...config } }];
   await store.rooms.update(world, room, { module_config });
-  /** A visit of Ada. */
   const visit = async () => {
     const { live, wire } = await house.visit();
     const channel = live.channel(room);
     return { live, wire, channel, outbox: channel.outbox };
   };
   const watcher = await visit();
-  /** What the server has stored. */
   const stored = async () => {
     const events = await watcher.channel.history({ count: 1000 });
     return events.flatMap(({ content }) => (content.body as string) ?? []);

@@ -29,9 +29,7 @@ const OPTIONS = { closeTimeout: 1000, allowSynchronousEvents: false };
 export class Wire {
   /** Whether no connection comes about. */
   isDown = false;
-  /** How many connections were tried. */
   attempts = 0;
-  /** The frames that clients sent, in their order. */
   readonly sent: Frame[] = [];
   /** The names of the commands that succeeded. */
   readonly #answered: string[] = [];
@@ -66,12 +64,10 @@ export class Wire {
     } as unknown as SocketClass;
   }
 
-  /** The names of the frames that clients sent. */
   get names(): unknown[] {
     return this.sent.map(([name]) => name);
   }
 
-  /** How often frames with this name were sent. */
   count(name: string): number {
     return this.names.filter((it) => it === name).length;
   }
@@ -83,7 +79,6 @@ export class Wire {
     );
   }
 
-  /** Breaks all connections. */
   drop(): void {
     for (const socket of this.#sockets) socket.terminate();
   }
@@ -180,7 +175,6 @@ class Wired extends WebSocket {
     return changed !== undefined && this.take(changed);
   }
 
-  /** Gives the client a frame. */
   take(frame: Frame | string | Buffer): boolean {
     const isBinary = frame instanceof Buffer;
     const data = isBinary

@@ -2,7 +2,6 @@ import t from "tap";
 import { playlistAt } from "../../plugins/web/stream.js";
 import { serve } from "../helper.js";
 
-/** The value of a tag with a number. */
 const numberOf = (playlist: string, tag: string): number =>
   Number(new RegExp(`^#${tag}:(\\d+)$`, "m").exec(playlist)![1]);
 

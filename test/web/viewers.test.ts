@@ -5,7 +5,6 @@ import { until } from "../helper.js";
 
 // A stay in a room: who is there.
 
-/** A stay, and what it last said. */
 function watch(stay: Visit) {
   let last: Presence = {};
   stay.subscribe((value) => (last = value));
