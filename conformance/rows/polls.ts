@@ -3,6 +3,10 @@ import type { Rows } from "../row.js";
 /** The results of a poll, for audiences that see the results of every poll. */
 const RESULTS = { poll: { results: {}, poll_type: undefined } };
 
+const PINNED = { poll: { is_pinned: true } };
+const UNPINNED = { poll: { is_pinned: false } };
+const UNPINNED_SECRET = { poll: { is_pinned: false, results: undefined } };
+
 export const pollRows: Rows = {
   "poll.create": {
     as: "moderator",
@@ -74,6 +78,35 @@ export const pollRows: Rows = {
     },
     pushes: [
       ["poll.created_or_updated", "room", { poll: { state: "archived" } }],
+    ],
+  },
+  "poll.update: pinned": {
+    as: "moderator",
+    inRoom: "poll.manage",
+    payload: async (it) => {
+      const [[id], [other]] = [await it.poll(), await it.poll()];
+      await it.pinPoll(other);
+      return { room: it.room, id, is_pinned: true };
+    },
+    answer: { poll: { is_pinned: true } },
+    pushes: [
+      ["poll.created_or_updated", "room", PINNED],
+      ["poll.created_or_updated", "mine moderator", UNPINNED],
+      ["poll.created_or_updated", "neighbor silenced", UNPINNED_SECRET],
+    ],
+  },
+  "poll.update: a draft pinned": {
+    as: "moderator",
+    inRoom: "poll.manage",
+    payload: async (it) => {
+      const [other] = await it.poll();
+      await it.pinPoll(other);
+      const [id] = await it.poll({ state: "draft" });
+      return { room: it.room, id, is_pinned: true };
+    },
+    pushes: [
+      ["poll.created_or_updated", "mine moderator", PINNED],
+      ["poll.created_or_updated", "room", UNPINNED],
     ],
   },
   "poll.delete": {
@@ -153,6 +186,17 @@ export const pollRows: Rows = {
         ({ room, payload }) => ({ room, id: payload.id }),
       ],
     ],
+  },
+  "poll.pin: in place of a draft": {
+    as: "moderator",
+    inRoom: "poll.manage",
+    payload: async (it) => {
+      const [draft] = await it.poll({ state: "draft" });
+      await it.pinPoll(draft);
+      const [id] = await it.poll();
+      return { room: it.room, id };
+    },
+    pushes: [["poll.pinned", "room"]],
   },
   "poll.pin: a draft": {
     as: "moderator",

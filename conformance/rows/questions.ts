@@ -1,5 +1,8 @@
 import type { Rows } from "../row.js";
 
+const PINNED = { question: { is_pinned: true } };
+const UNPINNED = { question: { is_pinned: false } };
+
 export const questionRows: Rows = {
   "question.ask": {
     inRoom: "question.ask",
@@ -77,6 +80,32 @@ export const questionRows: Rows = {
     }),
     pushes: [["question.created_or_updated", "mine moderator"]],
   },
+  "question.update: pinned": {
+    as: "moderator",
+    inRoom: "question.moderate",
+    payload: async (it) => {
+      await it.question({ is_pinned: true });
+      return { room: it.room, id: await it.question(), is_pinned: true };
+    },
+    answer: { question: { is_pinned: true } },
+    pushes: [
+      ["question.created_or_updated", "room", PINNED],
+      ["question.created_or_updated", "room", UNPINNED],
+    ],
+  },
+  "question.update: pinned in the queue": {
+    as: "moderator",
+    inRoom: "question.moderate",
+    payload: async (it) => {
+      await it.question({ is_pinned: true });
+      const id = await it.question({ state: "mod_queue" }, "elsewhere");
+      return { room: it.room, id, is_pinned: true };
+    },
+    pushes: [
+      ["question.created_or_updated", "mine moderator", PINNED],
+      ["question.created_or_updated", "room", UNPINNED],
+    ],
+  },
   "question.delete": {
     as: "moderator",
     inRoom: "question.moderate",
@@ -107,6 +136,23 @@ export const questionRows: Rows = {
       ["question.created_or_updated", "room", { question: { score: 1 } }],
     ],
   },
+  "question.vote: from outside the room": {
+    before: { enters: false },
+    inRoom: "question.vote",
+    payload: async (it) => ({ room: it.room, id: await it.question() }),
+    pushes: [["question.created_or_updated", "room"]],
+  },
+  "question.vote: in the queue": {
+    as: "moderator",
+    inRoom: "question.vote",
+    refused: { neighbor: "question.unknown", elsewhere: "question.unknown" },
+    payload: async (it) => ({
+      room: it.room,
+      id: await it.question({ state: "mod_queue" }, "outsider"),
+    }),
+    answer: { question: { score: 1 } },
+    pushes: [["question.created_or_updated", "mine moderator"]],
+  },
   "question.list": {
     inRoom: "question.read",
     payload: async (it) => {
@@ -133,6 +179,16 @@ export const questionRows: Rows = {
       return { room: it.room, id: await it.question() };
     },
     answer: ({ payload: { id } }) => ({ id }),
+    pushes: [["question.pinned", "room"]],
+  },
+  "question.pin: in place of one in the queue": {
+    as: "moderator",
+    inRoom: "question.moderate",
+    payload: async (it) => {
+      const pinned = { state: "mod_queue", is_pinned: true } as const;
+      await it.question(pinned, "elsewhere");
+      return { room: it.room, id: await it.question() };
+    },
     pushes: [["question.pinned", "room"]],
   },
   "question.pin: in the queue": {

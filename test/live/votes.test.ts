@@ -217,28 +217,3 @@ void t.test("a vote that is withdrawn while results are pushed", async (t) => {
     [false],
   );
 });
-
-void t.test("only the connection that votes need not enter", async (t) => {
-  const { live, room, open } = await startVotes(t);
-  const poll = await open();
-  const [tea] = poll.options.map(({ id }) => id);
-  const { question } = await (
-    await live.guest("asks")
-  ).do("question.ask", { room, content: "Why?" });
-  const [inside, outside, votes] = [
-    await live.guest("ann"),
-    await live.guest("ann"),
-    await live.guest("ann"),
-  ];
-  await inside.do("room.enter", { room });
-  await votes.do("poll.vote", { room, id: poll.id, options: [tea] });
-  await votes.do("question.vote", { room, id: question.id });
-  for (const client of [inside, votes]) {
-    await nextPoll(client, ({ results }) => results[tea!] === 1);
-    await client.next(
-      "question.created_or_updated",
-      (data) => data.question.score === 1,
-    );
-  }
-  t.same(await outside.all(), []);
-});

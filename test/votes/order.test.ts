@@ -2,7 +2,7 @@ import { randomUUID } from "node:crypto";
 import t from "tap";
 import type { Client, Json } from "../live/client.js";
 import { commands } from "./commands.js";
-import { byTrait, invalid, keys, startVotes } from "./kit.js";
+import { byTrait, keys, startVotes } from "./kit.js";
 
 // Sections 9, 10 and 3.1: the room, its modules, and what is checked first.
 
@@ -98,26 +98,6 @@ void t.test("the module, and what is checked first", async (t) => {
       table(() => "room.unknown"),
       "room",
     );
-  });
-
-  await t.test("1 a command without an id is carried out, too", async (t) => {
-    const room = await votes.room();
-    await votes.calm(host);
-    host.sendFrame("question.list", { room });
-    t.same(await votes.frames(host, 1), [["success", []]]);
-    host.sendFrame("poll.pin", { room, id: randomUUID() });
-    t.match(await votes.frames(host, 1), [["error", { code: "poll.unknown" }]]);
-    host.sendFrame("poll.list", { a: 1 }, { room });
-    t.same(await votes.frames(host, 1), [["success", { a: 1 }, []]]);
-  });
-
-  await t.test("A13 a payload that is no object", async (t) => {
-    for (const payload of [null, [], "x", 5, true, [randomUUID()]]) {
-      for (const { action } of commands) {
-        const code = await host.code(action, payload);
-        t.equal(code, invalid, `${action} ${JSON.stringify(payload)}`);
-      }
-    }
   });
 
   await t.test("A13 unknown keys are ignored", async (t) => {

@@ -1,4 +1,5 @@
 import t from "tap";
+import type { Json } from "../live/client.js";
 import { invalid, keys, startVotes } from "./kit.js";
 
 // Section A3: payloads that do not match their schema are refused, and change nothing.
@@ -100,5 +101,18 @@ void t.test("A3 payloads", async (t) => {
       t.match(keys(details)[0], field, name);
     }
     t.same(await host.do("poll.list", { room }), before, "nothing changed");
+  });
+
+  await t.test("10 orders may be texts", async (t) => {
+    const room = await votes.room();
+    const orders = ["10", 9, "-3", "007", undefined];
+    const options = orders.map((order, i) => ({ content: "abcde"[i], order }));
+    const { poll } = await host.do("poll.create", {
+      ...{ room, content: "x", options },
+    });
+    t.same(
+      poll.options.map(({ content, order }: Json) => `${order} ${content}`),
+      ["-3 c", "7 d", "9 b", "10 a", "11 e"],
+    );
   });
 });

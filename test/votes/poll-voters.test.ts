@@ -147,35 +147,6 @@ void t.test("10 voters", async (t) => {
     },
   );
 
-  await t.test(
-    "4.7 nothing is seen after the own vote is withdrawn",
-    async (t) => {
-      const room = await votes.room();
-      const manager = await votes.entered(room, "watcher", ["admin"]);
-      const mine = [
-        await votes.entered(room, "regretful"),
-        await votes.entered(room, "regretful"),
-      ] as const;
-      const guest = await live.guest();
-      for (let i = 0; i < 4; i++) {
-        const poll = await votes.poll(room);
-        await votes.cast(manager, mine[0], poll, 0);
-        await votes.calm(...mine);
-        const options: string[] = [];
-        const payload = { room, id: poll.id, options };
-        mine[0].sendFrame("poll.vote", "end", payload);
-        await mine[0].answered("end");
-        await mine[0].all();
-        await mine[1].all();
-        await votes.cast(manager, guest, poll, 1);
-        for (const client of mine) {
-          const frames = JSON.stringify(await client.all());
-          t.notOk(frames.includes('"results"'), `${i}`);
-        }
-      }
-    },
-  );
-
   await t.test("4.7 who has just voted, or withdrawn", async (t) => {
     const room = await votes.room();
     const voter = await votes.entered(room, "hasty");

@@ -1,6 +1,6 @@
 import t from "tap";
 import type { Client } from "../live/client.js";
-import { byTrait, keys, QUESTION, questionStates, startVotes } from "./kit.js";
+import { keys, QUESTION, startVotes } from "./kit.js";
 
 // Section 9, F6: votes for questions.
 
@@ -44,48 +44,6 @@ void t.test("9 question.vote", async (t) => {
       t.match(answer.question, { id, score }, name);
       const [listed] = await client.do("question.list", { room });
       t.match(listed, { id, score, voted }, name);
-    }
-  });
-
-  await t.test("9 questions of every state, and their audience", async (t) => {
-    const room = await votes.room({ rules: byTrait });
-    const read = "question.read";
-    const moderate = "question.moderate";
-    const vote = "question.vote";
-    const entered = (uid: string, ...traits: string[]) =>
-      votes.entered(room, uid, traits);
-    const left = await entered("left", read, moderate, vote);
-    await left.do("room.leave", { room });
-    const people: Record<string, Client> = {
-      reader: await entered("reader", read),
-      moderator: await entered("moderator", read, moderate),
-      blind: await entered("blind", moderate),
-      voter: await entered("voter", vote, read),
-      blindVoter: await entered("blind voter", vote),
-      nobody: await entered("nobody"),
-      outside: await votes.person("outside", [read, moderate, vote]),
-      left,
-    };
-    for (const state of questionStates) {
-      const isSeen = state === "visible";
-      const all = isSeen
-        ? ["reader", "moderator", "voter"]
-        : ["moderator", "blind"];
-      for (const me of isSeen ? ["voter", "outside"] : ["outside"]) {
-        const { id } = await votes.question(room, state);
-        const heard = await votes.audience(
-          t,
-          people,
-          [...new Set([...all, me])],
-          "question.created_or_updated",
-          () => people[me]!.do("question.vote", { room, id }),
-          `${state}, by ${me}`,
-        );
-        for (const { question } of Object.values(heard)) {
-          t.same(keys(question), QUESTION);
-          t.match(question, { id, state, score: 1 });
-        }
-      }
     }
   });
 });
