@@ -1,4 +1,3 @@
-import type { FastifyInstance } from "fastify";
 import t from "tap";
 import { Subscription } from "../../live/modules/chat/audience.js";
 import type { Piece } from "../../live/modules/chat/batch.js";
@@ -18,15 +17,6 @@ const text = (body: string) => ({
   event_type: "channel.message",
   content: { type: "text", body },
 });
-
-/** Records which connections get their channels again. */
-function tellings({ live }: FastifyInstance) {
-  const told: [user: string, except: string | undefined][] = [];
-  live.chat.readStates.tell = async (_, user, except) => {
-    told.push([user, except]);
-  };
-  return told;
-}
 
 const say = async (client: Client, channel: string, body: string) =>
   (await client.do("chat.send", { channel, ...text(body) })).event;
@@ -73,24 +63,6 @@ void t.test("a connection gets each user once", async (t) => {
   t.same(toldOf({ users }), ["ada", "ben"]);
   await say(ada, channel, "six");
   t.same(toldOf(await ben.next("chat.event")), []);
-});
-
-void t.test("a volatile member who stays", async (t) => {
-  const live = await startLive(t);
-  const channel = await makeRoom(live, chat({ volatile: true }));
-  const ada = await live.person(named("ada"));
-  const told = tellings(live.app);
-  await ada.do("chat.join", { channel });
-  const [connection] = live.app.live.hub.of("demo", ada.id);
-  t.same(told, [[ada.id, connection!.id]]);
-  t.same(await ada.names(), [], "its join makes no push");
-  await live.app.store.rooms.update("demo", channel, chat());
-  await ada.do("chat.join", { channel });
-  t.match(await ada.next("chat.event"), { content: { membership: "join" } });
-  const before = told.length;
-  await ada.do("chat.unsubscribe", { channel });
-  t.equal(told.length, before, "no membership ends");
-  t.ok(await live.app.store.chat.isMember("demo", channel, ada.id));
 });
 
 void t.test("what waits for a subscription comes in order", async (t) => {

@@ -116,70 +116,46 @@ void t.test("the edits between the first and the last one, soon", async (t) => {
   t.match(content, last[0], "each shows the last one");
 });
 
-void t.test("what else ends messages", async (t) => {
-  const { dataDir, store, room, ada, bob, say } = await opened(t);
-  const { chat, users } = store;
-  const ways: [
-    name: string,
-    end: (room: string) => Promise<unknown>,
-    isDirect?: true,
-  ][] = [
-    ["emptied", () => chat.empty("demo", ada, 0)],
-    [
-      "over",
-      async () => {
-        while (await chat.expire("demo", Date.now() + 1));
-      },
-    ],
-    [
-      "alone",
-      async () => {
-        await users.erase("demo", { user_id: ada });
-        await users.erase("demo", { user_id: bob });
-      },
-      true,
-    ],
-  ];
-  for (const [name, end, isDirect] of ways) {
-    const texts = textsOf(name, 120);
+type Opened = Awaited<ReturnType<typeof opened>>;
+
+const fates: Record<
+  string,
+  { end: (all: Opened) => Promise<unknown>; isDirect?: true }
+> = {
+  emptied: { end: ({ store, ada }) => store.chat.empty("demo", ada, 0) },
+  over: {
+    async end({ store }) {
+      while (await store.chat.expire("demo", Date.now() + 1));
+    },
+  },
+  alone: {
+    isDirect: true,
+    async end({ store, ada, bob }) {
+      await store.users.erase("demo", { user_id: ada });
+      await store.users.erase("demo", { user_id: bob });
+    },
+  },
+  "of a deleted room": {
+    end: ({ store, room }) => store.rooms.delete("demo", room),
+  },
+  "of a deleted world": { end: ({ store }) => store.worlds.delete("demo") },
+};
+
+for (const [name, { end, isDirect }] of Object.entries(fates)) {
+  void t.test(`messages that are ${name}`, async (t) => {
+    const all = await opened(t);
+    const { dataDir, store, room, ada, bob, say } = all;
+    const texts = textsOf("gone", 250);
     const channel = isDirect
-      ? (await chat.direct("demo", ada, [ada, bob], true)).channel.id
+      ? (await store.chat.direct("demo", ada, [ada, bob], true)).channel.id
       : room;
     await Promise.all(texts.map((text) => say(text, undefined, channel)));
-    await end(room);
-    const held = () => heldIn(dataDir, [...starts(texts), ...ends(texts)]);
-    await until(() => held().length === 0 && !isMarked(dataDir));
-    t.strictSame(held(), [], name);
-  }
-});
-
-void t.test("the messages of a deleted room and world", async (t) => {
-  const { dataDir, store, room, say } = await opened(t);
-  const { chat } = store;
-  for (const remove of [
-    () => store.rooms.delete("demo", room),
-    () => store.worlds.delete("demo"),
-  ]) {
-    const texts = textsOf("gone", 250);
-    if (await store.rooms.get("demo", room)) {
-      await Promise.all(texts.map((text) => say(text)));
-    } else {
-      const made = await store.rooms.create("demo", { name: "N" });
-      const { id } = made.value;
-      const visitor = { tokenId: "cy", traits: new Set<string>() };
-      const { id: sender } = await store.users.enter("demo", visitor);
-      await chat.join("demo", id, sender);
-      for (const body of texts) {
-        const content = { type: "text", body };
-        await chat.send("demo", id, { sender, content });
-      }
-    }
-    await remove();
+    await end(all);
     const held = () => heldIn(dataDir, [...starts(texts), ...ends(texts)]);
     await until(() => held().length === 0 && !isMarked(dataDir));
     t.strictSame(held(), []);
-  }
-});
+  });
+}
 
 void t.test("a long reader delays no deletion twice", async (t) => {
   const { dataDir, store, say } = await opened(t);

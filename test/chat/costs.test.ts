@@ -1,15 +1,7 @@
 import t from "tap";
 import { until } from "../helper.js";
 import type { Client } from "../live/client.js";
-import {
-  history,
-  message,
-  named,
-  say,
-  startTalk,
-  text,
-  type Talk,
-} from "./talk.js";
+import { history, say, startTalk, text, type Talk } from "./talk.js";
 
 // The table of costs of section 15: what may not grow with the number of listeners.
 
@@ -219,23 +211,5 @@ void t.test("costs", async (t) => {
     const [few, many] = costs as [number, number];
     t.ok(many > 0);
     t.ok(many <= few + 3, `${many} calls, not ${few}`);
-  });
-
-  await t.test("D requests are answered during a large delivery", async (t) => {
-    const channel = await talk.room({ volatile: true });
-    const ann = await talk.member("ann", channel);
-    const guests = await audience(talk, channel, 30);
-    const other = await talk.live.guest();
-    const sent: Promise<unknown>[] = [];
-    for (let i = 0; i < 30; i++) {
-      const payload = message(channel, text(`n ${i}`));
-      sent.push(ann.call("chat.send", payload));
-    }
-    t.equal(await other.code("user.list.blocked"), "ok");
-    await Promise.all(sent);
-    await talk.settle(channel, ann);
-    for (const guest of guests) {
-      t.equal(named(await talk.came(guest), "chat.event").length, 30);
-    }
   });
 });

@@ -1,6 +1,6 @@
 import t from "tap";
 import { type Client, demo, type Json } from "../live/client.js";
-import { direct, keys, message, namesOf, say, startTalk } from "./talk.js";
+import { direct, keys, namesOf, say, startTalk } from "./talk.js";
 
 const ids = (...clients: Client[]): string[] => clients.map(({ id }) => id);
 
@@ -61,26 +61,6 @@ void t.test("direct messages", async (t) => {
     t.same(late.hello["chat.notification_counts"], { [dm]: 2 });
   });
 
-  await t.test("8.6 New, hide: false", async (t) => {
-    const [ann, bob, cid] = await people("ann", "bob", "cid");
-    const theirs = await talk.person(`bob ${count}`);
-    const mine = await talk.person(`ann ${count}`);
-    const users = ids(bob!, cid!);
-    const { id } = await ann!.do("chat.direct.create", { users, hide: false });
-    for (const client of [bob!, cid!, theirs, mine]) {
-      t.same(listOf(await client.next("chat.channels")), [id]);
-    }
-    const late = await talk.person(`bob ${count}`);
-    t.same(listOf({ channels: late.hello["chat.channels"] }), [id]);
-    const { event_id } = await say(ann!, id, "1");
-    await talk.settle(id, ann);
-    for (const client of [bob!, theirs]) {
-      const frames = await talk.came(client);
-      t.same(namesOf(frames), ["chat.unread_pointers", "chat.notification"]);
-      t.same(frames[0]![1], { [id]: event_id });
-    }
-  });
-
   await t.test(
     "8.6 First message after a member hid the channel",
     async (t) => {
@@ -112,13 +92,4 @@ void t.test("direct messages", async (t) => {
       t.same(listOf(await ann.next("chat.channels")), [dm], "the creator, too");
     },
   );
-
-  await t.test("8.4 call is for DMs, and 4.5 content stays", async (t) => {
-    const [ann, bob] = (await people("ann", "bob")) as [Client, Client];
-    const dm = await direct(ann, bob);
-    const content = { type: "call", body: { id: "c", type: "bbb" }, extra: 1 };
-    const { event } = await ann.do("chat.send", message(dm, content));
-    t.same(event.content, content);
-    t.match(await bob.next("chat.notification"), { event: { content } });
-  });
 });

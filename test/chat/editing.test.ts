@@ -56,23 +56,6 @@ void t.test("editing", async (t) => {
     t.match(await ann.do("chat.send", plain), { event: { replaces: null } });
   });
 
-  await t.test("F13 deleted without replaces is not stored", async (t) => {
-    const channel = await talk.room();
-    const ann = await talk.member("ann", channel);
-    for (const replaces of [null, undefined]) {
-      const payload = message(channel, { type: "deleted" }, { replaces });
-      t.equal(
-        await ann.code("chat.send", payload),
-        "chat.unsupported_content_type",
-      );
-    }
-    const events = await history(ann, channel);
-    t.same(
-      events.filter(({ event_type }) => event_type === "channel.message"),
-      [],
-    );
-  });
-
   await t.test("F13 edits are checked before they are stored", async (t) => {
     const channel = await talk.room();
     const admin = await talk.moderator("admin");

@@ -10,8 +10,6 @@ import {
   say,
   startTalk,
   text,
-  TYPED,
-  USER,
 } from "./talk.js";
 
 void t.test("fetching", async (t) => {
@@ -134,51 +132,6 @@ void t.test("fetching", async (t) => {
       t.equal(results[0].event_type, types[0], name);
       await talk.alter(channel, { extras: { force_join: false } });
     }
-  });
-
-  await t.test("4.5 chat.fetch: users it was not told of yet", async (t) => {
-    const channel = await talk.room({ volatile: true });
-    const [ann, bob, cid, dan] = [
-      await talk.member("ann", channel),
-      await talk.member("bob", channel),
-      await talk.person("cid"),
-      await talk.person("dan"),
-    ];
-    const { event_id: event } = await say(ann, channel, "x");
-    await bob.do("chat.react", { channel, event, reaction: "👍" });
-    await say(ann, channel, `Hello @${cid.id}`);
-    const guest = await live.guest();
-    const page = { channel, count: 50, before_id: 10 ** 9 };
-    const { results, users } = await guest.do("chat.fetch", page);
-    t.same(keys(users), [ann.id, bob.id, cid.id].sort());
-    for (const user of Object.values(users)) t.same(keys(user as Json), USER);
-    for (const typed of results) {
-      t.same(keys(typed), TYPED);
-      t.equal(typed.type, "chat.event");
-    }
-    t.same(
-      (await guest.do("chat.fetch", page)).users,
-      {},
-      "it has that user already",
-    );
-    await guest.do("chat.subscribe", { channel });
-    t.same(
-      keys((await guest.do("chat.fetch", page)).users),
-      [ann.id, bob.id, cid.id].sort(),
-      "emptied by a subscription",
-    );
-    t.same((await guest.do("chat.fetch", page)).users, {});
-    const other = await talk.room();
-    await guest.do("chat.unsubscribe", { channel: other });
-    t.equal(
-      keys((await guest.do("chat.fetch", page)).users).length,
-      3,
-      "of any channel",
-    );
-    await say(ann, channel, `Hello @${dan.id}`);
-    const pushed = await guest.next("chat.event");
-    t.same(keys(pushed.users), [dan.id], "a push tells of who is new");
-    t.same((await guest.do("chat.fetch", page)).users, {}, "and so it told");
   });
 
   await t.test("8.2 chat.fetch: at most 1,000, oldest first", async (t) => {

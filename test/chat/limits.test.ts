@@ -1,30 +1,6 @@
 import t from "tap";
-import { type Client, demo, holdRates, type Json } from "../live/client.js";
-import {
-  direct,
-  history,
-  invalid,
-  message,
-  say,
-  startTalk,
-  text,
-} from "./talk.js";
-
-/** Sends commands without waiting. @returns the codes of their answers. */
-async function codesOf(
-  client: Client,
-  commands: [action: string, payload: object][],
-): Promise<string[]> {
-  commands.forEach(([action, payload], i) =>
-    client.sendFrame(action, `c${i}`, payload),
-  );
-  const codes: string[] = [];
-  for (const i of commands.keys()) {
-    const [kind, , result] = await client.answered(`c${i}`);
-    codes.push(kind === "success" ? "ok" : (result as Json).code);
-  }
-  return codes;
-}
+import { codesOf, holdRates, type Json } from "../live/client.js";
+import { history, invalid, message, say, startTalk, text } from "./talk.js";
 
 const limited = "protocol.rate_limited";
 
@@ -341,42 +317,3 @@ void t.test(
     }
   },
 );
-
-void t.test("C the rate of commands holds for chat", async (t) => {
-  const talk = await startTalk(t, { commandsPerSecond: 10 }, [demo()]);
-  const channel = await talk.room();
-  const guest = await talk.live.guest();
-  const page = { channel, count: 1, before_id: 1 };
-  const codes = await codesOf(guest, Array(150).fill(["chat.fetch", page]));
-  t.ok(codes.includes(limited));
-  t.same(codes.slice(0, 50), Array(50).fill("ok"));
-});
-
-void t.test("C who does not read is dropped, others go on", async (t) => {
-  const talk = await startTalk(t, { maxUnsent: 64 * 1024 });
-  const channel = await talk.room({ volatile: true });
-  const mod = await talk.moderator("mod");
-  await mod.do("chat.join", { channel });
-  const [slow, fine] = [await talk.live.guest(), await talk.live.guest()];
-  for (const client of [slow, fine]) {
-    await client.do("chat.subscribe", { channel });
-  }
-  const socket = (slow.ws as unknown as { _socket: { pause(): void } })._socket;
-  socket.pause();
-  const extra = "x".repeat(60_000);
-  const { hub } = talk.live.app.live;
-  let last = 0;
-  // As much as the buffers of the machine take, and then some.
-  for (let i = 0; i < 2000 && hub.of("demo", slow.id).size > 0; i++) {
-    const content = { ...text("x"), extra };
-    const { event } = await mod.do("chat.send", message(channel, content));
-    last = event.event_id;
-    await fine.next("chat.event", ({ event_id }) => event_id === last);
-    await mod.next("chat.event", ({ event_id }) => event_id === last);
-  }
-  t.equal(hub.of("demo", slow.id).size, 0, "dropped");
-  t.equal(await fine.code("user.list.blocked"), "ok");
-  const { event_id } = await say(mod, channel, "on");
-  await fine.next("chat.event", (event) => event.event_id === event_id);
-  t.ok(await direct(mod, fine));
-});

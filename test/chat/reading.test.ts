@@ -148,37 +148,6 @@ void t.test("reading", async (t) => {
     t.same(await back.next("chat.unread_pointers"), { [channel]: event_id });
   });
 
-  await t.test("8.5 a DM tells everybody each time", async (t) => {
-    const [ann, bob] = [await talk.person("ann"), await talk.person("bob")];
-    const two = await talk.person("bob");
-    const dm = await direct(ann, bob);
-    const first = await say(ann, dm, "1");
-    await talk.settle(dm, ann);
-    for (const client of [bob, two]) {
-      t.same(namesOf(await talk.came(client)), [
-        "chat.channels",
-        "chat.unread_pointers",
-        "chat.notification",
-      ]);
-    }
-    for (let i = 2; i < 5; i++) {
-      const { event_id } = await say(ann, dm, String(i));
-      await talk.settle(dm, ann);
-      for (const client of [bob, two]) {
-        const frames = await talk.came(client);
-        t.same(namesOf(frames), ["chat.unread_pointers", "chat.notification"]);
-        t.same(frames[0]![1], { [dm]: event_id });
-        t.match(frames[1]![1], { event: { event_id }, sender: { id: ann.id } });
-      }
-    }
-    t.same(
-      namesOf(await talk.came(ann)).filter((name) => name !== "chat.event"),
-      [],
-      "not the sender",
-    );
-    t.ok(first.event_id > 0);
-  });
-
   await t.test("8.5 Counts fall only by mark_read, up to its id", async (t) => {
     const bob = await talk.person("counted");
     const ann = await talk.person("ann 3");

@@ -15,7 +15,6 @@ import {
 
 void t.test("sending", async (t) => {
   const talk = await startTalk(t, {}, [demo(), demo({ id: "other" })]);
-  const { live } = talk;
 
   const files = [
     { url: "https://x.test/a.png", name: "a", mimeType: "image/png" },
@@ -103,26 +102,6 @@ void t.test("sending", async (t) => {
       );
     }
     t.same(keys(await ann.do("chat.send", payload)), ["event"]);
-  });
-
-  await t.test("A4 commands without waiting run in order", async (t) => {
-    const channel = await talk.room();
-    const client = await live.guest();
-    client.sendFrame("user.update", "u", { profile: { display_name: "Al" } });
-    client.sendFrame("room.enter", "e", { room: channel });
-    client.sendFrame("chat.subscribe", "s", { channel });
-    client.sendFrame("chat.join", "j", { channel });
-    client.sendFrame("chat.send", "x", message(channel, text("first!")));
-    client.sendFrame("chat.leave", "l", { channel });
-    client.sendFrame("chat.send", "y", message(channel, text("late")));
-    for (const id of ["u", "e", "s", "j", "x", "l"]) {
-      t.equal((await client.answered(id))[0], "success", id);
-    }
-    t.match(await client.answered("y"), [
-      "error",
-      "y",
-      { code: "chat.denied" },
-    ]);
   });
 
   await t.test("6 blocks do not concern rooms", async (t) => {

@@ -196,6 +196,22 @@ export async function serveLive(
   return live;
 }
 
+/** Sends commands all at once. @returns the codes of their answers. */
+export async function codesOf(
+  client: Client,
+  commands: [action: string, payload: object][],
+): Promise<string[]> {
+  commands.forEach(([action, payload], i) =>
+    client.sendFrame(action, `c${i}`, payload),
+  );
+  const codes: string[] = [];
+  for (const i of commands.keys()) {
+    const [name, , result] = await client.answered(`c${i}`);
+    codes.push(name === "success" ? "ok" : (result as { code: string }).code);
+  }
+  return codes;
+}
+
 /** Creates a room by REST. @returns its id. */
 export async function makeRoom(
   { app }: LiveServer,

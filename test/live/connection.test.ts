@@ -1,5 +1,5 @@
 import t from "tap";
-import { type Json, makeRoom, soon, startLive } from "./client.js";
+import { type Json, soon, startLive } from "./client.js";
 
 // Framing, ids and order: live.md has them as a contract with existing clients.
 
@@ -155,36 +155,6 @@ void t.test("a command of two elements", async (t) => {
   t.equal(push, "room.create");
   admin.sendFrame("room.create", { name: "a", description: "", modules: [] });
   t.match(await admin.frame(), ["error", { code: "room.invalid.name_taken" }]);
-});
-
-void t.test("the answer comes before what it caused", async (t) => {
-  const live = await startLive(t);
-  const admin = await live.admin();
-  const room = await makeRoom(live);
-  await admin.next("world.updated");
-  const table: [action: string, payload: Json, push: string][] = [
-    ["room.enter", { room }, "world.user_count_change"],
-    ["room.schedule", { room, schedule_data: { title: "x" } }, "room.schedule"],
-    [
-      "announcement.create",
-      { text: "x", state: "active" },
-      "announcement.created_or_updated",
-    ],
-    [
-      "room.create",
-      { name: "B", description: null, modules: [] },
-      "room.create",
-    ],
-    ["room.delete", { room }, "room.delete"],
-  ];
-  for (const [action, payload, push] of table) {
-    admin.sendFrame(action, "id", payload);
-    const [first] = await admin.frame();
-    const [second] = await admin.frame();
-    t.same([first, second], ["success", push], action);
-    await live.settled();
-    await admin.all();
-  }
 });
 
 void t.test("commands run in order, one at a time", async (t) => {

@@ -1,9 +1,8 @@
 import { once } from "node:events";
-import { setTimeout as delay } from "node:timers/promises";
 import t from "tap";
 import type { Program } from "../../db/contract/program.js";
 import {
-  type Client,
+  codesOf,
   demo,
   type LiveServer,
   makeRoom,
@@ -14,22 +13,6 @@ import {
 // What one user asks for again and again, and what it costs everybody else.
 
 const large = { display_name: "Big", text: "x".repeat(16_000) };
-
-/** Sends commands all at once. @returns the codes of their answers. */
-async function codesOf(
-  client: Client,
-  commands: [action: string, payload: object][],
-): Promise<string[]> {
-  commands.forEach(([action, payload], i) =>
-    client.sendFrame(action, `c${i}`, payload),
-  );
-  const codes: string[] = [];
-  for (const i of commands.keys()) {
-    const [name, , result] = await client.answered(`c${i}`);
-    codes.push(name === "success" ? "ok" : (result as { code: string }).code);
-  }
-  return codes;
-}
 
 void t.test("entering again and again", async (t) => {
   const live = await startLive(t);
@@ -67,50 +50,6 @@ void t.test("entering again and again", async (t) => {
   const browser = await live.guest("second");
   await browser.do("room.enter", { room });
   t.equal(await told(), 1, "and so is their second browser");
-});
-
-void t.test("in and out of many rooms", async (t) => {
-  const worlds = [demo(), demo({ id: "other" })];
-  const live = await startLive(t, { commandsPerSecond: 1000 }, worlds);
-  const rooms: string[] = [];
-  for (let i = 0; i < 20; i++) {
-    rooms.push(await makeRoom(live, { name: `R${i}` }));
-  }
-  const { crowds } = live.app.live;
-  const listener = await live.guest();
-  const foreign = await live.guest("foreign", "other");
-  const guest = await live.guest();
-  const all = (action: string) =>
-    codesOf(
-      guest,
-      rooms.map((room) => [action, { room }]),
-    );
-  const started = performance.now();
-  // Slower than what is sent together, and faster than anybody wants to know.
-  for (let round = 0; round < 8; round++) {
-    await all("room.enter");
-    await delay(300);
-    await all("room.leave");
-    await delay(300);
-  }
-  for (const room of rooms) {
-    await listener.next(
-      "world.user_count_change",
-      (data) => data.room === room && data.users === "none",
-    );
-  }
-  const rest = await listener.names();
-  const more = rest.filter((name) => name === "world.user_count_change");
-  // Four at once for each room, and one a second.
-  const most = rooms.length * (4 + (performance.now() - started) / 1000);
-  t.ok(more.length < most, `${more.length} beside the last ones`);
-  t.same(await foreign.all(), []);
-  t.equal(
-    crowds.in("other", "words").changes,
-    0,
-    "another world has not changed",
-  );
-  t.not(crowds.in("demo", "words").changes, 0);
 });
 
 /** Creates users with the largest profiles. @returns their ids. */

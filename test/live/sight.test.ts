@@ -1,7 +1,5 @@
-import { randomUUID } from "node:crypto";
 import t from "tap";
-import { type Client, type Json, makeRoom } from "./client.js";
-import { commands } from "../votes/commands.js";
+import { type Client, type Json } from "./client.js";
 import { byTrait, startVotes } from "../votes/kit.js";
 
 // Each command that names a thing, by someone who may not read it, in every state.
@@ -139,55 +137,6 @@ void t.test("a known id shows nothing", async (t) => {
     ["chat.leave", { channel: blind }, "ok"],
   ]);
   t.match(await votes.questionNow(blind, question.id), { score: 1 });
-});
-
-void t.test("a hidden room shows nothing but that it is there", async (t) => {
-  const votes = await startVotes(t);
-  const { live } = votes;
-  const eve = await votes.person("eve");
-  await eve.do("user.update", { profile: { display_name: "Eve" } });
-  const rules = { "room.view": ["admin"] };
-  const elsewhere = await votes.room({ world: "other" });
-  const named: [room: string, code: string][] = [
-    [await votes.room({ chat: true, rules }), "protocol.denied"],
-    [await makeRoom(live, { permission_config: rules }), "protocol.denied"],
-    [elsewhere, "room.unknown"],
-    [randomUUID(), "room.unknown"],
-  ];
-  const text = { type: "text", body: "x" };
-  const message = { event_type: "channel.message", content: text };
-  const all: [action: string, payload: object][] = [
-    ...commands.map(({ action, payload }) => [action, payload] as const),
-    ["room.enter", {}],
-    ["room.leave", {}],
-    ["room.react", { reaction: "👍" }],
-    ["room.delete", {}],
-    ["room.config.get", {}],
-    ["room.config.patch", {}],
-    ["room.schedule", { schedule_data: null }],
-    ["chat.subscribe", {}],
-    ["chat.unsubscribe", {}],
-    ["chat.join", {}],
-    ["chat.leave", {}],
-    ["chat.send", message],
-    ["chat.fetch", { count: 1, after_id: 0 }],
-    ["chat.react", { event: 1, reaction: "👍" }],
-    ["chat.mark_read", { id: 1 }],
-  ].map(([action, payload]) => [action, payload] as [string, object]);
-  for (const [id, code] of named) {
-    for (const [action, payload] of all) {
-      const place = action.startsWith("chat.") ? { channel: id } : { room: id };
-      const answer = await eve.code(action, { ...payload, ...place });
-      t.equal(answer, code, `${action} ${id}`);
-    }
-  }
-  const host = await votes.host();
-  const open = await votes.room();
-  await votes.calm(eve, host);
-  for (const room of [named[0]![0], open])
-    await host.do("room.delete", { room });
-  t.same(await host.next("room.delete"), { id: named[0]![0] });
-  t.same(await eve.next("room.delete"), { id: open }, "only the one she saw");
 });
 
 void t.test("an archived announcement shows its visible text", async (t) => {
