@@ -5,7 +5,7 @@ import Database from "better-sqlite3";
 import t, { type Test } from "tap";
 import { openSqliteStore } from "../../db/sqlite/index.js";
 import type { Room } from "../../schemas/rooms.js";
-import { admin, foyer, foyerProcess, serve, worldOf } from "../helper.js";
+import { admin, foyer, serve, worldOf } from "../helper.js";
 import { openStore } from "../database.js";
 import { testdir } from "../testdir.js";
 
@@ -213,26 +213,6 @@ void t.test("a write that cannot be handed to the thread", async (t) => {
   t.equal(before.status, "fulfilled");
   for (const { status } of failed) t.equal(status, "rejected");
   t.equal(after.status, "fulfilled");
-});
-
-void t.test("what another process writes is read at once", async (t) => {
-  const { call, dataDir } = await serve(t);
-  const url = "/api/v1/worlds/demo/";
-  for (const title of ["a", "b", "c"]) {
-    t.equal((await call({ url, as })).status, 200);
-    // Another process writes in no turn of this one.
-    await new Promise(setImmediate);
-    tamper(dataDir, `UPDATE worlds SET title = '${title}'`);
-    t.match((await call({ url, as })).body, { title });
-  }
-  const { code } = await foyerProcess(t, dataDir, [
-    "world",
-    "delete",
-    "demo",
-    "--yes",
-  ]);
-  t.equal(code, 0);
-  t.equal((await call({ url, as })).status, 401);
 });
 
 void t.test("a database that breaks while it serves", async (t) => {

@@ -1,4 +1,4 @@
-import { readdirSync, rmSync, statSync } from "node:fs";
+import { rmSync, statSync } from "node:fs";
 import { join } from "node:path";
 import Database from "better-sqlite3";
 import t from "tap";
@@ -410,37 +410,5 @@ void t.test("an upgrade that fails leaves all as it was", async (t) => {
       tables.prepare("SELECT 1 FROM sqlite_schema WHERE name = 'users'").get(),
     );
     tables.close();
-  }
-});
-
-void t.test("what is not to be upgraded is left alone", async (t) => {
-  const cases: [name: string, sql: string, args: string[], stderr: RegExp][] = [
-    [
-      "newer",
-      "PRAGMA user_version = 99",
-      ["world", "list"],
-      /it has version 99, .* use a newer Foyer\n$/,
-    ],
-    [
-      "foreign",
-      "PRAGMA application_id = 7",
-      ["check"],
-      /it is not a Foyer database\n$/,
-    ],
-    [
-      "older, and only looked at",
-      "",
-      ["check"],
-      /it has version 1 instead of \d+; stop the server, and run foyer upgrade\n$/,
-    ],
-  ];
-  for (const [name, sql, args, stderr] of cases) {
-    await t.test(name, async (t) => {
-      const dataDir = versionOne(t, sql);
-      const before = look(dataDir);
-      t.match(await foyer(dataDir, args), { code: 1, stdout: "", stderr });
-      t.same(look(dataDir), before);
-      t.same(readdirSync(dataDir), ["foyer.db"]);
-    });
   }
 });

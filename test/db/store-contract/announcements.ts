@@ -2,7 +2,6 @@ import type { AnnouncementState } from "../../../db/contract/announcements.js";
 import { worldOf } from "../../helper.js";
 import { ABSENT, type Contract, fails } from "./setup.js";
 
-/** What every store keeps to about announcements. */
 export async function announcementContract(contract: Contract): Promise<void> {
   await contract("announcements are kept", async (t, store, open) => {
     const { announcements } = store;

@@ -8,7 +8,6 @@ const NINE = Date.parse("2027-03-01T09:00:00Z");
 const addRoom = async (store: Store) =>
   (await store.rooms.create("demo", { name: "Stage" })).value.id;
 
-/** What every store keeps to about the people in rooms. */
 export async function attendanceContract(contract: Contract): Promise<void> {
   await contract("how many people were in a room", async (t, store, open) => {
     const other = await open();

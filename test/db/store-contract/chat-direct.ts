@@ -1,7 +1,6 @@
 import { allEvents, chatting, DELETED, message } from "./chat-setup.js";
 import { ABSENT, type Contract, fails, headOf } from "./setup.js";
 
-/** What every store keeps to about direct channels. */
 export async function chatDirectContract(contract: Contract): Promise<void> {
   await contract("a set of users has one channel", async (t, store, open) => {
     const { ada, bob, cy, dan } = await chatting(store);

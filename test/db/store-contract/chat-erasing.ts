@@ -21,7 +21,6 @@ async function emptyAll(chat: ChatStore, user: string): Promise<number> {
   return sum;
 }
 
-/** What every store keeps to about the end of messages. */
 export async function chatErasingContract(contract: Contract): Promise<void> {
   await contract("the messages of a user are emptied", async (t, store) => {
     const { room, ada, bob, elsewhere, say } = await chatting(store);

@@ -9,7 +9,6 @@ import {
 } from "./chat-setup.js";
 import { type Contract, fails, headOf } from "./setup.js";
 
-/** What every store keeps to about the events of channels. */
 export async function chatEventContract(contract: Contract): Promise<void> {
   await contract("messages are kept in their order", async (t, store, open) => {
     const { room, ada, bob, elsewhere, say } = await chatting(store);

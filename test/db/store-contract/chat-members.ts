@@ -1,7 +1,6 @@
 import { allEvents, chatting, message, stored } from "./chat-setup.js";
 import { ABSENT, type Contract, fails, headOf } from "./setup.js";
 
-/** What every store keeps to about the members of rooms. */
 export async function chatMemberContract(contract: Contract): Promise<void> {
   await contract("users join and leave", async (t, store, open) => {
     const { room, ada, bob, cy, dan, elsewhere } = await chatting(store);

@@ -2,7 +2,6 @@ import type { Mark } from "../../../db/contract/chat.js";
 import { chatting, DELETED } from "./chat-setup.js";
 import { ABSENT, type Contract } from "./setup.js";
 
-/** What every store keeps to about who has read what. */
 export async function chatReaderContract(contract: Contract): Promise<void> {
   await contract("mentions notify", async (t, store) => {
     const { room, ada, bob, cy, dan, eve, elsewhere, say } =

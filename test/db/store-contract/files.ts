@@ -13,7 +13,6 @@ import {
   tick,
 } from "./setup.js";
 
-/** What every store keeps to about the records of files. */
 export async function fileContract(contract: Contract): Promise<void> {
   await contract("files are counted, up to a bound", async (t, store) => {
     await store.worlds.create(worldOf("other"));

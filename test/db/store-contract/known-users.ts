@@ -5,7 +5,6 @@ import { ABSENT, ada, type Contract, fails, file, guest } from "./setup.js";
 
 const traits = new Set<string>();
 
-/** What every store keeps to about users who come to stay. */
 export async function knownUserContract(base: Contract): Promise<void> {
   /** A test that also has the world `other`. */
   const contract: Contract = (name, run) =>

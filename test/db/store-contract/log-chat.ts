@@ -3,7 +3,6 @@ import { chatting, DELETED, message } from "./chat-setup.js";
 import { Expecting, type Logged, me } from "./logged.js";
 import { type Contract, fails, tick } from "./setup.js";
 
-/** What every store keeps to about the entries of writes to chat. */
 export async function logChatContract(contract: Contract): Promise<void> {
   await contract("what writes to chat append", async (t, _, open) => {
     const { store, expecting } = await Expecting.open(t, open);

@@ -2,7 +2,6 @@ import { Expecting, me } from "./logged.js";
 import { addSession, addSpeaker, documentOf, scope } from "./program.js";
 import { ABSENT, ada, type Contract } from "./setup.js";
 
-/** What every store keeps to about the entries of writes to programs. */
 export async function logProgramContract(contract: Contract): Promise<void> {
   await contract("what sessions and speakers append", async (t, _, open) => {
     const { store, expecting } = await Expecting.open(t, open);

@@ -18,7 +18,6 @@ async function furnished(store: Store) {
   return { room: value.id, user, by };
 }
 
-/** What every store keeps to about the entries of writes to questions and polls. */
 export async function logVoteContract(contract: Contract): Promise<void> {
   await contract("what writes to questions append", async (t, _, open) => {
     const { store, expecting } = await Expecting.open(t, open);

@@ -8,7 +8,6 @@ import { add, type Contract, newFile } from "./setup.js";
 
 const server = { kind: "server" } as const;
 
-/** What every store keeps to about the entries of writes to worlds, rooms, users, announcements and files. */
 export async function logWorldContract(contract: Contract): Promise<void> {
   await contract("what writes to worlds append", async (t, _, open) => {
     const { store, expecting } = await Expecting.open(t, open);

@@ -40,7 +40,6 @@ async function writeAll(store: Store): Promise<void> {
   await say("z");
 }
 
-/** What every store keeps to about the log of each world. */
 export async function logContract(contract: Contract): Promise<void> {
   await contract(
     "the log is read from every number",

@@ -13,7 +13,6 @@ import { voting } from "./vote-setup.js";
 const shown = ({ options }: Poll) =>
   options.map(({ content, order }) => `${content}${order}`).join(" ");
 
-/** What every store keeps to about polls, but for votes. */
 export async function pollContract(contract: Contract): Promise<void> {
   await contract("polls are kept", async (t, store, open) => {
     const { polls } = store;

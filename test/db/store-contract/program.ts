@@ -47,7 +47,6 @@ export const addSpeaker = async (store: Store, fields: object = {}) =>
     await store.program.createSpeaker("demo", { name: "x", ...fields }, []),
   );
 
-/** What every store keeps to about sessions, speakers, favorites and imports. */
 export async function programContract(contract: Contract): Promise<void> {
   await contract("a speaker leaves the sessions", async (t, store) => {
     const { program } = store;

@@ -16,7 +16,6 @@ const all = (questions: QuestionStore, room: string) =>
 const contents = (list: readonly Question[]) =>
   list.map(({ content }) => content);
 
-/** What every store keeps to about questions. */
 export async function questionContract(contract: Contract): Promise<void> {
   await contract("questions are kept", async (t, store, open) => {
     const { questions } = store;

@@ -11,7 +11,6 @@ const defaults: RoomExtras = {
   schedule_data: null,
 };
 
-/** What every store keeps to about what the live layer does with rooms. */
 export async function roomExtraContract(contract: Contract): Promise<void> {
   await contract("the extras of a room", async (t, store, open) => {
     const other = await open();

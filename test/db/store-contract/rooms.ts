@@ -3,7 +3,6 @@ import { worldOf } from "../../helper.js";
 import { shown } from "../../listed.js";
 import { ABSENT, type Contract, fails } from "./setup.js";
 
-/** What every store keeps to about single rooms. */
 export async function roomContract(contract: Contract): Promise<void> {
   await contract("a room is kept as it was made", async (t, store) => {
     const least = await store.rooms.create("demo", { name: "least" });

@@ -11,7 +11,6 @@ import {
   tick,
 } from "./setup.js";
 
-/** What every store keeps to about users. */
 export async function userContract(contract: Contract): Promise<void> {
   await contract("who uploads is a user", async (t, store) => {
     const users = () => usersOf(store, "demo");

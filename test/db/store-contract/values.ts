@@ -11,7 +11,6 @@ const odd = {
   "": { "a.b": 1, $ref: "#", ä: 2, "0": 3, "'": 4, "{}": 5 },
 };
 
-/** What every store keeps to about the values it is given. */
 export async function valueContract(contract: Contract): Promise<void> {
   await contract("values read back as they were given", async (t, store) => {
     const config = { JWT_secrets: [keyOf("odd")], odd };

@@ -7,7 +7,6 @@ const isFrozen = (value: unknown): boolean =>
   value === null ||
   (Object.isFrozen(value) && Object.values(value).every(isFrozen));
 
-/** What every store keeps to about versions and the values they name. */
 export async function versionContract(contract: Contract): Promise<void> {
   await contract(
     "values are frozen, and versions name them",

@@ -30,7 +30,6 @@ async function created(
 const counts = (poll: Poll | undefined) =>
   Object.values(poll!.results).join(" ");
 
-/** What every store keeps to about votes in polls. */
 export async function voteContract(contract: Contract): Promise<void> {
   await contract("a vote replaces the one before", async (t, store, open) => {
     const { polls } = store;

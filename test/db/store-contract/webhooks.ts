@@ -10,7 +10,6 @@ const settings = {
 
 const first = { page: 1, pageSize: 100 };
 
-/** What every store keeps to about webhooks and the audit. */
 export async function webhookContract(contract: Contract): Promise<void> {
   await contract("one process holds a webhook", async (t, store, open) => {
     const { webhooks } = store;

@@ -108,7 +108,6 @@ const LAYOUTS: readonly (readonly [
   [(lines) => lines.toSpliced(1, 1), () => 2, /must have the world/],
 ];
 
-/** What every store keeps to about the lines of a document. */
 export async function worldLineContract(contract: Contract): Promise<void> {
   await contract("a document with a fault is refused", async (t, store) => {
     await store.worlds.delete("demo");

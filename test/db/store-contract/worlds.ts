@@ -4,7 +4,6 @@ import type { World } from "../../../schemas/worlds.js";
 import { keyOf, worldOf } from "../../helper.js";
 import { type Contract, fails, selection } from "./setup.js";
 
-/** What every store keeps to about worlds. */
 export async function worldContract(contract: Contract): Promise<void> {
   await contract("a world is kept as it was made", async (t, store) => {
     const world = worldOf("new", {
