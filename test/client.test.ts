@@ -1,3 +1,3 @@
-import { runFolder } from "./folder.js";
+import { isBrief, runFolder } from "./folder.js";
 
-await runFolder("client");
+await runFolder("client", isBrief("client"));

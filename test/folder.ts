@@ -1,9 +1,22 @@
 import { spawn } from "node:child_process";
 import { readdirSync } from "node:fs";
 import { embeddedFiles, shared } from "./shared.js";
+import { lengthy, nightly, SHORT } from "./suites.js";
 
 /** An argument by which tap makes a process and its threads note what they load. */
 const NOTES = /^--import=.*processinfo/;
+
+/** Chooses the files of a folder that `npm test` runs. */
+export const isBrief =
+  (folder: string) =>
+  (file: string): boolean =>
+    !lengthy[folder]?.includes(file);
+
+/** Chooses the files of a folder that `npm run test:more` runs. */
+export const isLengthy =
+  (folder: string) =>
+  (file: string): boolean =>
+    !isBrief(folder)(file);
 
 /**
  * Runs all tests of a folder beside this file in one process: to start one for
@@ -27,7 +40,9 @@ export async function runFolder(
     .sort();
   if (tests.length === 0) process.stdout.write("1..0\n");
   for (const file of tests) {
-    const reason = shared && embeddedFiles[`${name}/${file}`];
+    const path = `${name}/${file}`;
+    const reason =
+      (shared && embeddedFiles[path]) ?? (SHORT ? nightly[path] : undefined);
     if (reason === undefined) await import(new URL(file, folder).href);
     else await skip(file, reason);
   }

@@ -10,7 +10,7 @@ const CRASH = "system/crash/";
 
 const suites: Record<string, [test: string, variables: object][]> = {
   fuzz: [
-    ["properties.test.js", { RUNS: "1000" }],
+    ["system/properties.test.js", { RUNS: "1000" }],
     ["system/hostile.test.js", { RUNS: "20000" }],
     ["live/properties.test.js", { RUNS: "5000" }],
   ],

@@ -2,7 +2,7 @@ import { readdirSync, readFileSync } from "node:fs";
 import { join } from "node:path";
 import t from "tap";
 import { mutants } from "./mutate/mutants.js";
-import { nightly, suites } from "./suites.js";
+import { lengthy, nightly, suites } from "./suites.js";
 
 const root = join(import.meta.dirname, "../..");
 
@@ -37,11 +37,19 @@ void t.test("each file of tests is run by a command", (t) => {
     tests.filter((path) => !isRun(path)),
     [],
   );
-  const left = Object.keys(nightly).map((path) => path.replace(/js$/, "ts"));
+  const named = [
+    ...Object.keys(nightly),
+    ...Object.entries(lengthy).flatMap(([folder, files]) =>
+      files.map((file) => `${folder}/${file}`),
+    ),
+  ].map((path) => path.replace(/js$/, "ts"));
   t.same(
-    left.filter((path) => !tests.includes(path)),
+    named.filter((path) => !tests.includes(path)),
     [],
-    "and what is left to the night is there",
+    "and what another run has is there",
   );
+  for (const folder of Object.keys(lengthy)) {
+    t.ok(inSuites.includes(`${folder}/all.js`), `a suite runs ${folder}`);
+  }
   t.end();
 });

@@ -14,14 +14,13 @@ import { startValkey } from "./servers/valkey.js";
 
 /**
  * What runs by default, beside the contract that test:engines holds the engines to: all
- * rows of the protocol on two nodes, rights, files, the program, what integrators use, and some commands.
+ * rows of the protocol on two nodes, files, the feed, and a command.
  */
 const FEW = [
-  ...["access", "program/live"],
-  ...["feed", "hosts", "webhooks"].map((name) => `integrate/${name}`),
-  ...["files", "media", "uploads"].map((name) => `routes/${name}`),
-  ...["commands", "files", "users", "worlds"].map((name) => `cli/${name}`),
   "system/conformance",
+  "integrate/feed",
+  ...["files", "media", "uploads"].map((name) => `routes/${name}`),
+  "cli/worlds",
 ];
 
 /** Everything that asks a server for something, and the commands: by night, with `ALL=1`. */
@@ -29,9 +28,10 @@ const ALL = [
   ...["access", "cli", "client", "harness", "live", "plugins", "routes"],
   ...[
     "server",
-    ...["chat", "harness", "integrate", "program", "votes"].map(
-      (name) => `${name}/all`,
-    ),
+    ...[
+      ...["chat", "cli", "client", "harness", "integrate", "live", "plugins"],
+      ...["program", "routes", "votes"],
+    ].map((name) => `${name}/all`),
   ],
   ...["chat-workers", "cluster", "conformance"].map((name) => `system/${name}`),
   "system/live-workers",

@@ -13,6 +13,12 @@ export interface Suite {
 
 // A file that runs a folder in one process is named `all.js`.
 export const suites: Readonly<Record<string, Suite>> = {
+  more: {
+    files: ["db", "live", "plugins", "routes", "cli", "client"].map(
+      (folder) => `${folder}/all.js`,
+    ),
+    bundle: true,
+  },
   protocol: { files: ["chat/all.js", "votes/all.js", "harness/all.js"] },
   system: {
     files: ["system", "program/all.js", "integrate/all.js"],
@@ -25,13 +31,109 @@ export const suites: Readonly<Record<string, Suite>> = {
 };
 
 /**
+ * Files that `npm test` leaves to `npm run test:more`, by folder: they take long, and try what
+ * the others use at its limits, under floods, or byte by byte.
+ */
+export const lengthy: Readonly<Record<string, readonly string[]>> = {
+  db: tests(
+    ...["bus", "deletions", "draft", "dump", "erased-log", "erased-questions"],
+    ...["short-hints", "upgrade"],
+  ),
+  live: tests(
+    ...["attendance", "changes", "costs", "deflate", "floods", "floors"],
+    ...["invites", "limits", "properties", "records", "revocation", "spent"],
+    ...["states", "stored-json", "upgrade", "web-push"],
+  ),
+  plugins: tests(
+    ...["abandoned", "body-arrived", "docs", "draining", "metrics"],
+    ...["outbound/outbound", "pipelining", "pressure", "protocol"],
+    ...["retention", "upload/images", "uploaders", "versions", "web-stream"],
+  ),
+  routes: tests(
+    ...["media", "media-parts", "schedule-import", "upload-access"],
+    ...["upload-bodies", "upload-images", "upload-limits", "upload-queue"],
+    "upload-refusals",
+  ),
+  cli: tests(
+    ...["chat", "check", "connections", "demo", "restore", "votes"],
+    ...["world-export-import", "world-files"],
+  ),
+  client: tests("lists", "package", "reconnection"),
+};
+
+function tests(...names: string[]): string[] {
+  return names.map((name) => `${name}.test.js`);
+}
+
+/**
  * Whether only what a landing runs is run; the rest is for the night. Tests with rounds,
  * crowds or waits make them smaller, too.
  */
 export const SHORT = process.env.SHORT === "1";
 
 /** Files that a landing leaves to the night, and why. */
-export const nightly: Readonly<Record<string, string>> = {};
+export const nightly: Readonly<Record<string, string>> = {
+  ...leave("each rule has a shorter test in another file of the folder", [
+    "chat/large-profiles",
+    "chat/shared-limits",
+    "chat/storms",
+    "live/costs",
+    "live/floods",
+  ]),
+  ...leave("a landing has no time for what is no part of what runs", [
+    "system/build",
+    "system/docs-page",
+    "system/properties",
+    "system/testing",
+  ]),
+  ...leave("SQLite alone; other faults of disk and process are tried", [
+    "system/crash/commands",
+    "system/faults/damage",
+    "system/hostile",
+    "system/opening",
+    "system/uploads-process",
+  ]),
+  ...leave("the contracts of the engines and their outages are tried", [
+    "engines/media-bucket",
+    "engines/moving",
+    "engines/s3-answers",
+    "engines/valkey-away",
+    "engines/valkey-bytes",
+    "engines/valkey-ends",
+  ]),
+  ...leave("the kills of nodes and engines are tried", [
+    "nodes/check",
+    "nodes/disk",
+    "nodes/moving",
+    "nodes/restoring",
+    "nodes/sleeping",
+  ]),
+  ...leave("the main flows of attendees, hosts and organizers are tried", [
+    "browser/addresses",
+    "browser/budget",
+    "browser/chat-past",
+    "browser/console-integrations",
+    "browser/console-people",
+    "browser/console-program",
+    "browser/console-results",
+    "browser/console-rooms",
+    "browser/invites",
+    "browser/moderation",
+    "browser/program",
+    "browser/push",
+    "browser/shared",
+    "browser/sign-in",
+    "browser/sizes",
+    "browser/small",
+    "browser/trial",
+  ]),
+};
+
+function leave(reason: string, names: string[]): Record<string, string> {
+  return Object.fromEntries(
+    names.map((name) => [`${name}.test.js`, reason] as const),
+  );
+}
 
 /**
  * The files of a suite, in the order in which they start.

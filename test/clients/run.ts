@@ -5,6 +5,7 @@ import { join } from "node:path";
 import { createInterface } from "node:readline";
 import { isDeepStrictEqual } from "node:util";
 import { Foyer } from "../../client/index.js";
+import { SHORT } from "../suites.js";
 import { tryBot } from "./bot.js";
 import { run, Unavailable } from "./shell.js";
 import { root, tools } from "./tools.js";
@@ -105,19 +106,24 @@ async function attempt(name: string, use: (place: string) => Promise<void>) {
   }
 }
 
-const wanted = process.argv.slice(2);
+/** What a landing tries; the night tries every tool. */
+const FEW = ["openapi-fetch", "esbuild"];
+
+const named = process.argv.slice(2);
+const wanted =
+  named.length > 0 ? named : SHORT ? FEW : [...Object.keys(tools), "bot"];
 let document = "";
 try {
   const ready = await access();
   const answer = await fetch(`${ready.baseUrl}/api/v1/openapi.json`);
   document = await answer.text();
   for (const [name, tool] of Object.entries(tools)) {
-    if (wanted.length > 0 && !wanted.includes(name)) continue;
+    if (!wanted.includes(name)) continue;
     await attempt(name, async (place) =>
       verify(name, await tool(place, ready), ready),
     );
   }
-  if (wanted.length === 0 || wanted.includes("bot")) {
+  if (wanted.includes("bot")) {
     await attempt("bot", (place) => tryBot(place, ready));
   }
 } finally {

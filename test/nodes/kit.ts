@@ -19,10 +19,9 @@ import { startS3 } from "../servers/s3.js";
 import { startValkey, type ValkeyServer } from "../servers/valkey.js";
 import { shortFolder } from "../system/person.js";
 
-// Nodes on one PostgreSQL, one Valkey and one bucket, and what happens to them.
+export { SHORT } from "../suites.js";
 
-/** Whether waits that prove nothing more by being long are short, for CI. */
-export const SHORT = process.env.SHORT === "1";
+// Nodes on one PostgreSQL, one Valkey and one bucket, and what happens to them.
 
 /** The world of these tests. */
 export const WORLD = "sample";

@@ -3,9 +3,9 @@ import { writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { promisify } from "node:util";
 import t from "tap";
-import { GUEST, images } from "./files.js";
-import { bundled, startFoyer } from "./helper.js";
-import { testdir } from "./testdir.js";
+import { GUEST, images } from "../files.js";
+import { bundled, startFoyer } from "../helper.js";
+import { testdir } from "../testdir.js";
 
 // What ships is two bundles. What other tests find in the modules, these find there, as far
 // as a bundle could lose it: files of the package, threads, processes, and shared classes.

@@ -2,8 +2,8 @@ import { readdirSync, readFileSync } from "node:fs";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
 import t from "tap";
-import { bundled, modules, startFoyer } from "./helper.js";
-import { testdir } from "./testdir.js";
+import { bundled, modules, startFoyer } from "../helper.js";
+import { testdir } from "../testdir.js";
 
 // A start is as long, and an idle server as large, as the modules that it loads.
 
@@ -56,7 +56,7 @@ void t.test("a start loads no package that may never be used", async (t) => {
 
 void t.test("a thread of the database loads no schemas", async (t) => {
   for (const name of ["writer", "search"]) {
-    const thread = `../db/sqlite/engine/${name}-thread.js`;
+    const thread = `../../db/sqlite/engine/${name}-thread.js`;
     const seen = modulesOf(fileURLToPath(new URL(thread, import.meta.url)));
     t.ok(seen.size > 10, `${seen.size} modules`);
     const packages = [...seen].filter((name) => !/^(node:|[./])/.test(name));

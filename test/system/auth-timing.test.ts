@@ -16,7 +16,7 @@ crypto.timingSafeEqual = (a, b) => {
 syncBuiltinESMExports();
 
 // After that, as libraries take the function when they are loaded.
-const { keyOf, serve, tokenOf, worldOf } = await import("./helper.js");
+const { keyOf, serve, tokenOf, worldOf } = await import("../helper.js");
 
 /** How long a signature is, in characters as a token has it. */
 const SIGNATURE = 43;

@@ -1,8 +1,8 @@
 import { readdirSync } from "node:fs";
 import { join } from "node:path";
 import t, { type Test } from "tap";
-import { startTestServer, type TestWorld } from "../testing.js";
-import { testdir } from "./testdir.js";
+import { startTestServer, type TestWorld } from "../../testing.js";
+import { testdir } from "../testdir.js";
 
 async function start(t: Test) {
   const server = await startTestServer();

@@ -4,10 +4,10 @@ import { dirname, join, normalize } from "node:path";
 import { fileURLToPath } from "node:url";
 import t from "tap";
 import ts from "typescript";
-import { testdir } from "./testdir.js";
+import { testdir } from "../testdir.js";
 
-// What `npm pack` puts into the package. Tests run from dist/test.
-const root = fileURLToPath(new URL("../..", import.meta.url));
+// What `npm pack` puts into the package. Tests run from dist/test/system.
+const root = fileURLToPath(new URL("../../..", import.meta.url));
 
 function listPacked(): string[] {
   // By way of env, as tap puts a loader into the environment of every child.

@@ -4,8 +4,8 @@ import { join } from "node:path";
 import { promisify } from "node:util";
 import Fastify from "fastify";
 import t from "tap";
-import { fastifyOptions } from "../app.js";
-import { testdir } from "./testdir.js";
+import { fastifyOptions } from "../../app.js";
+import { testdir } from "../testdir.js";
 
 // Runs the examples of docs/embed.md as they stand there.
 

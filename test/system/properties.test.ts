@@ -1,7 +1,7 @@
 import t from "tap";
-import { serve } from "./helper.js";
-import { agreesWithModel } from "./model.js";
-import { faultsAreNamed, subject, validInputIsTaken } from "./properties.js";
+import { serve } from "../helper.js";
+import { agreesWithModel } from "../model.js";
+import { faultsAreNamed, subject, validInputIsTaken } from "../properties.js";
 
 // Seeds are new each time, and printed: SEED=… tries the same again, and
 // `npm run fuzz` tries for longer.

@@ -3,13 +3,13 @@ import { readFile, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { promisify } from "node:util";
 import t from "tap";
-import { Live } from "../client/index.js";
-import { startTestServer } from "../testing.js";
-import { until } from "./helper.js";
-import { keyServer, makeKey } from "./plugins/auth/issuer.js";
-import { Browser, startProvider } from "./integrate/provider.js";
-import { receiver } from "./integrate/receivers.js";
-import { testdir } from "./testdir.js";
+import { Live } from "../../client/index.js";
+import { startTestServer } from "../../testing.js";
+import { until } from "../helper.js";
+import { keyServer, makeKey } from "../plugins/auth/issuer.js";
+import { Browser, startProvider } from "../integrate/provider.js";
+import { receiver } from "../integrate/receivers.js";
+import { testdir } from "../testdir.js";
 
 // Runs the recipes of docs/integrate.md and docs/bots.md as they stand there. The bot in
 // Python, which needs a package, runs in `npm run test:clients`.
