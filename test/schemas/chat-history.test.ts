@@ -1,23 +1,8 @@
 import t from "tap";
 import { readWorldDocument } from "../../schemas/documents/world-document.js";
-import { worldOf } from "../helper.js";
-import { refuses } from "./refusals.js";
+import { ada, bob, documentOf, id, refuses, timestamp } from "./refusals.js";
 
-const id = (n: number) => `00000000-0000-4000-8000-00000000000${n}`;
-const [ada, bob, gone, room, direct, nobody] = [1, 2, 3, 4, 5, 6].map(id) as [
-  string,
-  string,
-  string,
-  string,
-  string,
-  string,
-];
-const time = "2027-01-31T09:30:00.000Z";
-
-const userOf = (id: string) => ({
-  ...{ id, token_id: id, client_id: null, profile: null },
-  ...{ traits: [], last_seen: time },
-});
+const [gone, room, direct, nobody] = [id(3), id(4), id(5), id(6)];
 
 const main = {
   id: room,
@@ -30,7 +15,7 @@ const pair = {
   direct: [ada, gone],
   members: [{ user: ada }, { user: gone, hidden: true }],
 };
-const message = { type: "channel.message", timestamp: time, sender: ada };
+const message = { type: "channel.message", timestamp, sender: ada };
 const text = { ...message, channel: room, content: { type: "text" } };
 const events: object[] = [
   { ...text, id: 1, type: "channel.member", content: { membership: "join" } },
@@ -41,15 +26,7 @@ const events: object[] = [
 ];
 const chat = { erased: [gone], channels: [main, pair], events };
 
-const documentOf = (chat: unknown): unknown =>
-  JSON.parse(
-    JSON.stringify({
-      ...{ format: "foyer.world", version: 1, world: worldOf("new") },
-      rooms: [{ id: room, name: "x" }],
-      users: [ada, bob].map(userOf),
-      chat,
-    }),
-  );
+const documentWith = (chat: unknown) => documentOf([room], { chat });
 
 const channels = (...channels: object[]) => ({
   ...chat,
@@ -65,7 +42,7 @@ const event = (changes: object) => ({
 });
 
 void t.test("chat that is consistent is read", async (t) => {
-  const { chat: read } = readWorldDocument(documentOf(chat));
+  const { chat: read } = readWorldDocument(documentWith(chat));
   t.strictSame(JSON.parse(JSON.stringify(read)), {
     ...(JSON.parse(JSON.stringify(chat)) as object),
   });
@@ -76,7 +53,7 @@ void t.test("chat that is consistent is read", async (t) => {
     event({ replaces: 2, deleted: true }),
     event({ content: { type: "text", body: "x".repeat(65_000) } }),
   ]) {
-    t.doesNotThrow(() => readWorldDocument(documentOf(good)));
+    t.doesNotThrow(() => readWorldDocument(documentWith(good)));
   }
 });
 
@@ -242,6 +219,6 @@ void t.test("chat that contradicts itself is refused", async (t) => {
   ];
   refuses(
     t,
-    cases.map(([name, bad, faults]) => [name, documentOf(bad), faults]),
+    cases.map(([name, bad, faults]) => [name, documentWith(bad), faults]),
   );
 });

@@ -1,24 +1,10 @@
 import t from "tap";
 import { readWorldDocument } from "../../schemas/documents/world-document.js";
-import { worldOf } from "../helper.js";
-import { faultsOf, refuses } from "./refusals.js";
+import { ada, bob, documentOf, faultsOf, id } from "./refusals.js";
+import { refuses, timestamp } from "./refusals.js";
 
-const id = (n: number) =>
-  `00000000-0000-4000-8000-${String(n).padStart(12, "0")}`;
-const [ada, bob, room, other, nobody] = [1, 2, 3, 4, 9].map(id) as [
-  string,
-  string,
-  string,
-  string,
-  string,
-];
-const [red, blue, gone] = [21, 22, 23].map(id) as [string, string, string];
-const timestamp = "2027-01-31T09:30:00.000Z";
-
-const userOf = (id: string) => ({
-  ...{ id, token_id: id, client_id: null, profile: null },
-  ...{ traits: [], last_seen: timestamp },
-});
+const [room, other, nobody] = [id(3), id(4), id(9)];
+const [red, blue, gone] = [id(21), id(22), id(23)];
 
 const question = {
   ...{ id: id(11), room, content: "Why?", state: "visible", timestamp },
@@ -44,15 +30,7 @@ const poll = {
 };
 const frozen = { [red]: 4, [gone]: 7 };
 
-const documentOf = (parts: object): unknown =>
-  JSON.parse(
-    JSON.stringify({
-      ...{ format: "foyer.world", version: 1, world: worldOf("new") },
-      rooms: [room, other].map((id) => ({ id, name: "x" })),
-      users: [ada, bob].map(userOf),
-      ...parts,
-    }),
-  );
+const documentWith = (parts: object) => documentOf([room, other], parts);
 
 void t.test("questions and polls are read", async (t) => {
   const parts = {
@@ -62,7 +40,7 @@ void t.test("questions and polls are read", async (t) => {
       { ...poll, id: id(16), room: other, options: [], ballots: undefined },
     ],
   };
-  const { questions, polls } = readWorldDocument(documentOf(parts));
+  const { questions, polls } = readWorldDocument(documentWith(parts));
   t.strictSame(
     { questions, polls: JSON.parse(JSON.stringify(polls)) as unknown },
     JSON.parse(JSON.stringify(parts)),
@@ -75,7 +53,7 @@ void t.test("questions and polls are read", async (t) => {
     { questions: [question], users: undefined },
     { polls: [{ ...poll, state: "archived", results: {} }] },
   ]) {
-    t.doesNotThrow(() => readWorldDocument(documentOf(good)));
+    t.doesNotThrow(() => readWorldDocument(documentWith(good)));
   }
 });
 
@@ -279,7 +257,7 @@ for (const [part, cases] of Object.entries({
       t,
       cases.map(([name, entries, faults]) => [
         name,
-        documentOf({ [part]: entries }),
+        documentWith({ [part]: entries }),
         faults,
       ]),
     );
@@ -291,6 +269,6 @@ void t.test("of many faults, the first are named", async (t) => {
   const polls = ballots(
     ...questions.map(() => ({ user: nobody, options: [red] })),
   );
-  const faults = faultsOf(documentOf({ questions, polls }));
+  const faults = faultsOf(documentWith({ questions, polls }));
   t.equal(Object.keys(faults).length, 20);
 });
