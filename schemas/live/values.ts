@@ -1,5 +1,5 @@
 import { Type, type TObject, type TProperties } from "@sinclair/typebox";
-import { Expected } from "../plain/texts.js";
+import { Bounds, Expected } from "../plain/texts.js";
 import { OneOf, Text, TextOrNull } from "../values.js";
 
 /** A payload without content: the web client of Venueless sends `null`. */
@@ -35,9 +35,15 @@ export const Empty = Type.Object({}, { additionalProperties: false });
 /** A whole number. Decimal text is accepted, as forms send it. */
 export const Whole = (options: { minimum: number; maximum: number }) =>
   Type.Unsafe<number | string>(
-    Type.Union([Type.Integer(options), Text({ pattern: "^-?[0-9]{1,15}$" })], {
-      [Expected]: `a whole number from ${options.minimum} to ${options.maximum}`,
-    }),
+    Type.Union(
+      [
+        Type.Integer(options),
+        Text({ pattern: "^-?[0-9]{1,15}$", [Bounds]: options }),
+      ],
+      {
+        [Expected]: `a whole number from ${options.minimum} to ${options.maximum}`,
+      },
+    ),
   );
 
 /**

@@ -7,6 +7,9 @@
  */
 export const Expected = Symbol.for("foyer.expected");
 
+/** The keyword for the bounds of a number that is written as text. JSON Schema has none. */
+export const Bounds = Symbol.for("foyer.bounds");
+
 /** The rules for a text, as keywords of JSON Schema. */
 export interface TextOptions {
   minLength?: number;
@@ -16,6 +19,7 @@ export interface TextOptions {
   /** The list also accepts `null`. */
   type?: "string" | readonly ["string", "null"];
   [Expected]?: string;
+  [Bounds]?: { readonly minimum: number; readonly maximum: number };
 }
 
 const patterns = new Map<string, RegExp>();
@@ -61,6 +65,13 @@ export function textFault(
   }
   if (pattern !== undefined && !patternOf(pattern).test(value)) {
     return `Must be ${schema[Expected] ?? `like ${pattern}`}.`;
+  }
+  const { minimum, maximum } = schema[Bounds] ?? {};
+  if (minimum !== undefined && Number(value) < minimum) {
+    return `Must be at least ${minimum}.`;
+  }
+  if (maximum !== undefined && Number(value) > maximum) {
+    return `Must be at most ${maximum}.`;
   }
   return undefined;
 }

@@ -42,8 +42,6 @@ async function getConfig({ room }: RoomContext<RoomPorts>) {
 const whole = (value: number | string | undefined): number | undefined =>
   value === undefined ? undefined : Number(value);
 
-const MAX_INT = 2 ** 31 - 1;
-
 async function patchConfig(
   { ports, connection, room }: RoomContext<RoomPorts>,
   payload: Commands["room.config.patch"]["payload"],
@@ -65,11 +63,6 @@ async function patchConfig(
   });
   const invalid = validateChanges(changes);
   if (invalid) throw invalidPayload(invalid.faults, "config.invalid");
-  const { pretalx_id: number = 0 } = extras;
-  if (number < 0 || number > MAX_INT) {
-    const faults = { pretalx_id: [`Must be from 0 to ${MAX_INT}.`] };
-    throw invalidPayload(faults, "config.invalid");
-  }
   boundSchedule(schedule_data, "config.invalid");
   const { rooms } = ports.store;
   const all = { ...changes, extras };

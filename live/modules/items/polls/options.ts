@@ -14,9 +14,6 @@ interface SentOption {
   order?: number | string | undefined;
 }
 
-/** The largest distance of an order from 0: what 32 bits hold. */
-const MAX_ORDER = 2 ** 31;
-
 /** The texts of options by the paths of their fields. */
 export const optionTexts = (
   options: readonly SentOption[],
@@ -25,23 +22,23 @@ export const optionTexts = (
     options.map(({ content }, i) => [`options.${i}.content`, content]),
   );
 
-/** The options of a new poll. @throws {LiveError} */
+/** The options of a new poll. */
 export const newOptions = (
   options: readonly (SentOption & { content: string })[],
 ): OptionDraft[] =>
-  options.map(({ content, order }, i) => ({
+  options.map(({ content, order }) => ({
     content,
-    order: orderOf(order, i),
+    order: orderOf(order),
   }));
 
 /** The options that a poll has from now on. @throws {LiveError} */
 export const changedOptions = (
   options: readonly SentOption[],
 ): NonNullable<PollChanges["options"]> =>
-  options.map(({ id, content, order }, i) => ({
+  options.map(({ id, content, order }) => ({
     id: optionIdOf(id),
     content,
-    order: orderOf(order, i),
+    order: orderOf(order),
   }));
 
 /** @returns undefined for a new option. */
@@ -51,10 +48,5 @@ function optionIdOf(id: unknown): string | undefined {
   throw invalidPayload({ options: ["The poll has no such option."] });
 }
 
-function orderOf(value: SentOption["order"], i: number): number | undefined {
-  if (value === undefined) return undefined;
-  const order = Number(value);
-  if (order >= -MAX_ORDER && order < MAX_ORDER) return order;
-  const fault = `Must be a whole number from ${-MAX_ORDER} to ${MAX_ORDER - 1}.`;
-  throw invalidPayload({ [`options.${i}.order`]: [fault] });
-}
+const orderOf = (value: SentOption["order"]): number | undefined =>
+  value === undefined ? undefined : Number(value);
