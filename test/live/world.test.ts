@@ -271,6 +271,7 @@ void t.test("who may change the rules for keys", async (t) => {
     ["another rule", { ...loose, "room.view": ["crew"] }, "ok"],
     ["for secrets", { ...loose, "world.secrets": [] }, "config.invalid"],
     ["for the API", { ...loose, "world.api": [] }, "config.invalid"],
+    ["for the feed", { ...loose, "world.feed": ["editor"] }, "config.invalid"],
     ["without any", { "world.update": ["editor"] }, "config.invalid"],
   ];
   for (const [name, trait_grants, code] of table) {

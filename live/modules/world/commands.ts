@@ -202,11 +202,9 @@ function faultsIn({
   timezone,
   social_logins = [],
   roles: sent,
-  connection_limit,
   iframe_blockers = {},
 }: WorldPatch): Faults {
   const allowed: readonly string[] = networks;
-  const limit = Number(connection_limit ?? 0);
   return {
     ...(timezone !== undefined &&
       !isTimezone(timezone) && {
@@ -223,14 +221,14 @@ function faultsIn({
         isBlocker(blocker) ? [] : [[`iframe_blockers.${domain}`, [BLOCKER]]],
       ),
     ),
-    ...((limit < 0 || limit > 2 ** 31 - 1) && {
-      connection_limit: [`Must be from 0 to ${2 ** 31 - 1}.`],
-    }),
   };
 }
 
-/** Who reads the keys of a world can sign any token. These rules say who that is. */
-const GUARDED = ["world.secrets", "world.api"];
+/**
+ * These rules say who reads the keys of a world, with which one can sign any token, and who reads
+ * what goes on in rooms that are hidden.
+ */
+const GUARDED = ["world.secrets", "world.api", "world.feed"];
 
 /** Rules that only those with `world.secrets` may change, as over REST. */
 function guardedIn(
