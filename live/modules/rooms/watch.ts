@@ -10,7 +10,7 @@ import type { Crowds } from "./crowds.js";
 import { replace } from "../../socket/endings.js";
 import { pushFrame } from "../../socket/frame.js";
 import { mayInWorld } from "../../rules/rights.js";
-import { publicUser } from "../../rules/shapes.js";
+import { connectionLimit, publicUser } from "../../rules/shapes.js";
 import type { CrowdListener } from "../../people/presence.js";
 
 /** The ports for watching rooms. */
@@ -47,8 +47,8 @@ export class RoomWatch implements CrowdListener {
     if (own.size === 0) return;
     const replaceOldest = async () => {
       const found = await ports.store.worlds.get(world);
-      const limit = Number(found?.value.config.connection_limit ?? 0);
-      if (!found || !(limit > 0)) return;
+      const limit = found && connectionLimit(found.value.config);
+      if (!found || limit === undefined) return;
       const known = ports.connectionsOf(world, user);
       const tooMany = new Set(
         known.slice(limit).map(({ connection }) => connection),

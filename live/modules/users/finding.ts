@@ -105,12 +105,11 @@ async function search(
   const { config } = world.value;
   const { search_term, badge, include_banned = true } = payload;
   const page = Number(payload.page);
-  const { page_size = 20, search_min_chars = 0 } =
-    objectIn(config, "user_list") ?? {};
-  const size = Math.trunc(Number(page_size)) || 20;
+  const { page_size, search_min_chars } = objectIn(config, "user_list") ?? {};
+  const size = Math.trunc(numberIn(page_size)) || 20;
   const pageSize = Math.min(Math.max(size, 1), 1000);
   const term = search_term.trim();
-  if (page < 1 || (!badge && term.length < Number(search_min_chars)))
+  if (page < 1 || (!badge && term.length < numberIn(search_min_chars)))
     return NONE;
   const traits = badge ? traitsOfBadge(badge, config) : undefined;
   if (traits?.length === 0) return NONE;
@@ -135,6 +134,10 @@ async function search(
   rows.sort((a, b) => Number(a.inactive) - Number(b.inactive));
   return { results: rows, isLastPage: page * pageSize >= count };
 }
+
+/** A number, or its text; 0 for anything else, which REST stores as well. */
+const numberIn = (value: unknown): number =>
+  typeof value === "number" || typeof value === "string" ? Number(value) : 0;
 
 /** The ids of the fields of profiles that may be searched. */
 const searchableFields = (fields: readonly unknown[]): string[] =>
