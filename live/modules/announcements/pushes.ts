@@ -9,8 +9,11 @@ import { pushFrame } from "../../socket/frame.js";
 import { mayInWorld } from "../../rules/rights.js";
 import { sentAnnouncement } from "../../rules/shapes.js";
 
-/** The longest time that a timer can wait, in milliseconds. */
-const LONGEST_WAIT = 2 ** 31 - 1;
+/**
+ * The longest time that a timer waits, in milliseconds. The clock of the machine may be set
+ * meanwhile, and a machine that sleeps stops timers.
+ */
+const LONGEST_WAIT = 10 * 60_000;
 
 /** The ports of pushes about announcements. */
 export interface AnnouncementPushPorts {
@@ -151,14 +154,17 @@ export class AnnouncementPushes {
     const told = this.#told.get(world);
     if (!told) return;
     told.stopTimer();
+    const { clock } = this.#ports;
+    const now = clock.date();
+    // The clock may have been set back.
+    told.until = Math.min(told.until, now);
     const due = [...told.known.values()].flatMap(({ state, show_until }) =>
       state === "active" && show_until !== null && show_until > told.until
         ? [show_until]
         : [],
     );
     if (due.length === 0) return;
-    const { clock } = this.#ports;
-    const wait = Math.max(0, Math.min(...due) - clock.date());
+    const wait = Math.max(0, Math.min(...due) - now);
     told.stopTimer = clock.after(Math.min(wait, LONGEST_WAIT), () =>
       this.#expire(world),
     );
