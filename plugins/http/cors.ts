@@ -25,13 +25,14 @@ export default fp<{ corsOrigins?: string[] | "*" | undefined }>(
     await routesRequire(app, "public", () =>
       app.register(fastifyCors, {
         origin: corsOrigins,
-        methods: ["GET", "HEAD", "POST", "PATCH", "DELETE"],
+        methods: ["GET", "HEAD", "POST", "PUT", "PATCH", "DELETE"],
         allowedHeaders: [
           "Accept",
           "Authorization",
           "Content-Type",
           "If-Match",
           "If-None-Match",
+          "Last-Event-ID",
           "Range",
         ],
         exposedHeaders: ["ETag", "Location", "X-Request-Id", "Retry-After"],

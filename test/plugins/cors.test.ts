@@ -128,8 +128,9 @@ void t.test("what a page may send and read", async (t) => {
   const asked = await call(preflight(world, app));
   t.equal(asked.text, "");
   t.match(asked.headers, {
-    "access-control-allow-methods": "GET, HEAD, POST, PATCH, DELETE",
-    "access-control-allow-headers": /Authorization, Content-Type, If-Match/,
+    "access-control-allow-methods": "GET, HEAD, POST, PUT, PATCH, DELETE",
+    "access-control-allow-headers":
+      /Authorization, Content-Type, If-Match.*Last-Event-ID/,
   });
   const { headers } = await call({ url: world, as, headers: { origin: app } });
   t.equal(
