@@ -1,5 +1,5 @@
 import { Worker } from "node:worker_threads";
-import pLimit from "p-limit";
+import pLimit, { type LimitFunction } from "p-limit";
 import type { ProgramDocument } from "../../schemas/documents/program-document.js";
 import { UnreadableDocument } from "../../schemas/documents/unreadable.js";
 import { InvalidData } from "../../schemas/validate.js";
@@ -18,12 +18,14 @@ const MOST = 16;
 const MEMORY = 512;
 
 /**
- * Reads and writes programs in a thread of their own, one at a time. A document may take seconds,
- * or be made to take forever, and the event loop waits for neither. Each document has a fresh
- * thread, so that ending one loses nothing.
+ * Reads and writes programs in threads of their own, one of each at a time. A document may take
+ * seconds, or be made to take forever, and the event loop waits for neither. Each document has a
+ * fresh thread, so that ending one loses nothing.
  */
 export class Formats {
-  readonly #turn = pLimit(1);
+  /** Documents of organizers. One may take its whole time, and exports do not wait for it. */
+  readonly #reading = pLimit(1);
+  readonly #writing = pLimit(1);
   readonly #ending = new AbortController();
 
   /** @param longest how long a document may take, in milliseconds. */
@@ -38,7 +40,8 @@ export class Formats {
     bytes: Uint8Array,
     options: ReadOptions,
   ): Promise<ProgramDocument> {
-    return (await this.#run({ read: bytes, options })) as ProgramDocument;
+    const task = { read: bytes, options };
+    return (await this.#run(this.#reading, task)) as ProgramDocument;
   }
 
   /**
@@ -50,7 +53,8 @@ export class Formats {
     program: ExportedProgram,
     at: number,
   ): Promise<string> {
-    return (await this.#run({ write: format, program, at })) as string;
+    const task = { write: format, program, at };
+    return (await this.#run(this.#writing, task)) as string;
   }
 
   /** Ends the thread; what waits for it fails. */
@@ -58,11 +62,14 @@ export class Formats {
     this.#ending.abort();
   }
 
-  async #run(task: Task): Promise<ProgramDocument | string> {
-    if (this.#turn.activeCount + this.#turn.pendingCount >= MOST) {
+  async #run(
+    turn: LimitFunction,
+    task: Task,
+  ): Promise<ProgramDocument | string> {
+    if (turn.activeCount + turn.pendingCount >= MOST) {
       throw new StoreError("busy", "Too many programs are being read.");
     }
-    const done = await this.#turn(() => this.#inThread(task));
+    const done = await turn(() => this.#inThread(task));
     if ("faults" in done) throw new InvalidData(done.faults);
     return done.value;
   }
