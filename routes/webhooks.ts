@@ -181,8 +181,7 @@ const updateWebhook = endpoint(
       {
         ...changes,
         secret,
-        // Named, so that it ends a delay.
-        ...(begins && { position: head?.seq ?? before.position }),
+        ...(head && { position: head.seq }),
       },
       authorOf(request),
     );

@@ -5,6 +5,13 @@ import type { Author } from "./author.js";
 /** The most webhooks of a world. */
 export const MAX_WEBHOOKS = 20;
 
+/** By how much the revision of a webhook grows with a position that a caller names. */
+export const MOVE = 2 ** 20;
+
+/** How often callers have named a position of a webhook. */
+export const movesOf = ({ revision }: Pick<Webhook, "revision">): number =>
+  Math.floor(revision / MOVE);
+
 /** How far a webhook has come. Times are in milliseconds since 1970. */
 export interface WebhookState {
   /** The number of the last entry that was delivered, or is not of its types. */
@@ -34,7 +41,7 @@ export interface Webhook extends WebhookSettings, WebhookState {
   created_at: number;
   /** Signs what is sent. Shown once. */
   secret: string;
-  /** Grows with each change of its settings or of its position by a caller. */
+  /** Grows with each change of its settings, and by {@link MOVE} if a caller names a position. */
   revision: number;
   /** The process that delivers; null for none. */
   holder: string | null;
@@ -42,7 +49,7 @@ export interface Webhook extends WebhookSettings, WebhookState {
   beat: number;
 }
 
-/** The fields of a webhook to replace. A `position` also ends a delay. */
+/** The fields of a webhook to replace. A `position` also ends a delay, and so does `enabled: true`. */
 export interface WebhookChanges extends Partial<WebhookSettings> {
   secret?: string | undefined;
   position?: number | undefined;

@@ -3,6 +3,7 @@ import { given } from "../../schemas/plain/given.js";
 import { StoreError } from "../contract/store.js";
 import {
   MAX_WEBHOOKS,
+  MOVE,
   type Webhook,
   type WebhookChanges,
   type WebhookSettings,
@@ -36,7 +37,7 @@ const INSERT = `INSERT INTO webhooks (world_id, id, url, types, enabled, descrip
   VALUES ($1, $2, $3, $4, $5, $6, $7, $8, 1, $9, 0, 0)`;
 
 const UPDATE = `UPDATE webhooks SET url = $3, types = $4, enabled = $5, description = $6,
-    secret = $7, revision = revision + 1, position = $8, failing_since = $9, next_try_at = $10,
+    secret = $7, revision = revision + $12, position = $8, failing_since = $9, next_try_at = $10,
     attempts = $11
   WHERE world_id = $1 AND id = $2`;
 
@@ -176,8 +177,7 @@ export const webhookWrites = (sql: Sql, log: DomainLog) => {
     ): Promise<Webhook> {
       const before = await expect(world, id);
       const after = { ...before, ...given(changes) };
-      const begins =
-        position !== undefined || (after.enabled && !before.enabled);
+      const begins = position !== undefined || changes.enabled === true;
       const changed = [
         ...changesOf(before, after),
         ...(secret === undefined ? [] : [MASKED]),
@@ -196,6 +196,7 @@ export const webhookWrites = (sql: Sql, log: DomainLog) => {
         begins ? null : before.failing_since,
         begins ? null : before.next_try_at,
         begins ? 0 : before.attempts,
+        position === undefined ? 1 : MOVE,
       ]);
       return expect(world, id);
     },

@@ -1,5 +1,9 @@
 import type { Store } from "../../db/contract/store.js";
-import type { Webhook, WebhookState } from "../../db/contract/webhooks.js";
+import {
+  movesOf,
+  type Webhook,
+  type WebhookState,
+} from "../../db/contract/webhooks.js";
 import { type TypeFilter, typeFilter } from "../../schemas/plain/feed.js";
 import type { FeedItem } from "../feed/items.js";
 import type { Outbound } from "../outbound/outbound.js";
@@ -212,7 +216,7 @@ export class Delivery {
     if (found.revision !== this.#hook.revision) {
       // New types count from now on, not from the position that lags.
       const isSelection = typeFilter(found.types).key !== this.#filter.key;
-      const isMoved = found.position !== this.#saved;
+      const isMoved = movesOf(found) !== movesOf(this.#hook);
       const { position } = isSelection && !isMoved ? this.#state : found;
       this.#state = { ...found, position };
       this.#saved = found.position;

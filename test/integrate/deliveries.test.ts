@@ -41,6 +41,24 @@ void t.test("a webhook gets each change, in order and signed", async (t) => {
   await until(async () => (await state()).failing_since === null);
 });
 
+void t.test("a new selection beside a redelivery", async (t) => {
+  const live = await sending(t);
+  const { got, url } = await receiver(t, 200);
+  const draft = { url, types: ["file.added"] };
+  const { body } = await live.rest("POST", "demo/webhooks/", draft);
+  const id = body.id as string;
+  const { webhooks } = live.app.store;
+  await until(async () => (await webhooks.get("demo", id))?.holder !== null);
+  await live.rest("POST", "demo/rooms/", { name: "a" });
+  // Where it is stored: of other types, it goes on in memory.
+  const { position } = (await webhooks.get("demo", id))!;
+  await Promise.all([
+    webhooks.update("demo", id, { types: ["room.*"] }),
+    webhooks.update("demo", id, { position }),
+  ]);
+  await until(() => got.length === 1);
+});
+
 void t.test("410 disables", async (t) => {
   const live = await sending(t);
   const { got, url } = await receiver(t, 410);
