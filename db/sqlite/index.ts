@@ -26,6 +26,7 @@ import type { Sql } from "../shared/sql.js";
 import { roomListCache } from "./rooms/room-list-cache.js";
 import { roomReads } from "./rooms/room-reads.js";
 import { readWholeRoom, readWorld, toUser } from "../rules/rows.js";
+import { detach } from "../detach.js";
 import { Searcher } from "./engine/searcher.js";
 import { userReads } from "./users/user-reads.js";
 import type { SentVisitor } from "./users/user-writes.js";
@@ -124,14 +125,15 @@ function storeIn(
     if (writer.isRunning) return;
     if (marksIn(dataDir).length > 0 || chat.hasRemains()) writer.begin();
   };
-  if (!startsHere) patrol();
-  const patrolling = setInterval(() => {
+  const patrolSafely = () => {
     try {
       read(patrol);
     } catch {
       // The next patrol tries it again.
     }
-  }, PATROL).unref();
+  };
+  if (!startsHere) patrol();
+  const patrolling = setInterval(patrolSafely, PATROL).unref();
 
   return {
     worlds: {
@@ -230,8 +232,7 @@ function storeIn(
     counts: async () => read(counts),
     refresh: () => cache.refresh(),
     serve() {
-      writer.serve();
-      read(patrol);
+      detach(writer.serve().then(patrolSafely));
     },
     async close() {
       closed = true;

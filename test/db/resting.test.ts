@@ -1,4 +1,6 @@
+import { join } from "node:path";
 import { setTimeout as delay } from "node:timers/promises";
+import Database from "better-sqlite3";
 import t from "tap";
 import { StoreError } from "../../db/contract/store.js";
 import { until, worldOf } from "../helper.js";
@@ -67,4 +69,26 @@ void t.test("a store prepares itself without a thread", async (t) => {
     kept.slice(-3).map(({ id }) => id),
     ids,
   );
+});
+
+void t.test("a thread erases what another process left", async (t) => {
+  const dataDir = testdir(t);
+  const before = openStore(t, dataDir);
+  await before.worlds.create(worldOf("demo"));
+  const { say } = await chatting(before);
+  await say("left behind");
+  await before.close();
+  const db = new Database(join(dataDir, "foyer.db"));
+  t.teardown(() => db.close());
+  db.exec(`INSERT INTO chat_remains SELECT world_id, number FROM chat_channels;
+    DELETE FROM chat_channels`);
+  const hasRemains = () =>
+    db.prepare("SELECT 1 FROM chat_remains").get() !== undefined;
+  const store = openStore(t, dataDir, { startsHere: true });
+  await store.worlds.update("demo", { title: "b" });
+  await delay(50);
+  store.serve();
+  t.ok(hasRemains(), "the event loop has not done it");
+  await until(() => !hasRemains());
+  t.equal(hasThread(), true);
 });

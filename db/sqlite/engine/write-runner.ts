@@ -42,9 +42,17 @@ export class WriteRunner {
   readonly #db: Connection;
   readonly #erasing: Erasing;
   readonly #attempt: ReturnType<typeof batches>;
+  readonly #takesOver: boolean;
 
-  /** @throws {StoreError} `unusable`. */
-  constructor({ dataDir, author, audits, lockTimeout }: WriteOptions) {
+  /**
+   * @param takesOver whether it also finishes the erasures that other processes left, which may
+   *   take seconds.
+   * @throws {StoreError} `unusable`.
+   */
+  constructor(
+    { dataDir, author, audits, lockTimeout }: WriteOptions,
+    takesOver = true,
+  ) {
     const db = openForWriting(dataDir, { upgrade: false, lockTimeout });
     const sql = sqlOn(db);
     const erasesLog = () => erasing.erasesLog();
@@ -76,7 +84,8 @@ export class WriteRunner {
     this.#db = db;
     this.#erasing = erasing;
     this.#attempt = batches(db, writes, log);
-    erasing.start();
+    this.#takesOver = takesOver;
+    if (takesOver) erasing.start();
   }
 
   /** Whether nothing is left to do, now or later, but what other processes may leave. */
@@ -96,9 +105,9 @@ export class WriteRunner {
     return { answers, hints };
   }
 
-  /** Ends, and erases as much as it can. */
+  /** Ends. What takes over also erases as much as it can. */
   close(): void {
-    this.#erasing.close();
+    this.#erasing.close(this.#takesOver);
     this.#db.close();
   }
 

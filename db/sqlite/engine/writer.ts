@@ -131,6 +131,7 @@ export class Writer {
   #lastId = 0;
   #closed = false;
   #onClosed = () => {};
+  #onHandedOver = () => {};
 
   constructor(options: WriterOptions) {
     this.#options = options;
@@ -142,12 +143,18 @@ export class Writer {
     return this.#runner !== undefined;
   }
 
-  /** From now on, writes run in a thread. */
-  serve(): void {
+  /**
+   * From now on, writes run in a thread.
+   * @returns when this one runs none any more.
+   */
+  async serve(): Promise<void> {
     if (this.#isServing) return;
     this.#isServing = true;
     this.#unsent.flush();
+    if (!this.#runner) return;
+    const over = new Promise<void>((resolve) => (this.#onHandedOver = resolve));
     this.#end("close");
+    await over;
   }
 
   /**
@@ -292,6 +299,7 @@ export class Writer {
         }
         this.#waiting.clear();
         this.#resume();
+        this.#onHandedOver();
       },
     });
   }

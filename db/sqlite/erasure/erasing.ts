@@ -131,10 +131,14 @@ export class Erasing {
     if (wrote("expireEvents")) this.#chores.rest();
   }
 
-  /** Ends, and finishes as much as it can. */
-  close(): void {
+  /**
+   * Ends.
+   * @param finishes whether it erases as many remains of deleted channels as it can. Otherwise,
+   *   the next thread erases them.
+   */
+  close(finishes: boolean): void {
     clearInterval(this.#patrol);
-    this.#chores.close(performance.now() + LAST_CHORES);
+    this.#chores.close(finishes ? performance.now() + LAST_CHORES : -Infinity);
     this.#scrubber.close();
   }
 
