@@ -1,5 +1,6 @@
 import { randomUUID } from "node:crypto";
 import type { Test } from "tap";
+import { Live } from "../../client/index.js";
 import { freshSetupKey } from "../../plugins/setup.js";
 import { startTestServer } from "../../testing.js";
 import { axe } from "./axe.js";
@@ -91,4 +92,19 @@ void t.test("a link without a name asks for one", async (t) => {
   await visitor.button("Continue").click();
   await visitor.consoleNav.getByRole("link").first().waitFor();
   await visitor.heading("What is your name?").waitFor({ state: "detached" });
+
+  // The server uses a name only for a new user. The pages give it to one who has none.
+  for (const page of ["", "console"]) {
+    const uid = `came without a name ${page}`;
+    const nameless = await server.token("maps", { uid });
+    const live = new Live({ baseUrl, world: "maps", token: nameless });
+    await live.connected();
+    live.close();
+    const profile = { display_name: "Ben" };
+    const named = await server.token("maps", { uid, profile });
+    const ben = await visit();
+    await ben.page.goto(`${baseUrl}/w/maps/${page}#token=${named}`);
+    await (page === "" ? ben.rooms : ben.consoleNav).first().waitFor();
+    await ben.field("Your name").waitFor({ state: "detached" });
+  }
 });

@@ -51,6 +51,16 @@ export function traitsClaimedBy(token = ""): string[] {
   return Array.isArray(traits) ? traits.map(String) : [];
 }
 
+/**
+ * The name in the profile of a token, unverified; empty without one. The server uses the profile
+ * only when it makes the user, so a user who is there already may have no name all the same.
+ */
+export function nameClaimedBy(token = ""): string {
+  const profile: unknown = claimsOf(token)?.["profile"];
+  const { display_name } = Object(profile) as { display_name?: unknown };
+  return typeof display_name === "string" ? display_name.trim() : "";
+}
+
 const keyOf = (world: string, purpose: Purpose, what: string) =>
   `foyer:${world}:${purpose}:${what}`;
 
