@@ -50,7 +50,8 @@ export class Delivery {
   #isOld = false;
   /** It has sent everything, and waits for new entries. */
   #isIdle = false;
-  #savedAt = Date.now();
+  /** By `performance.now()`. */
+  #savedAt = performance.now();
   readonly ended: Promise<void>;
 
   constructor(parts: DeliveryParts, hook: Webhook) {
@@ -109,8 +110,12 @@ export class Delivery {
   async #step(): Promise<void> {
     if (this.#isOld) await this.#reload();
     if (this.#isOver) return;
-    const rest = (this.#state.next_try_at ?? 0) - Date.now();
-    if (rest > 0) return this.#wait(Math.min(rest, 60_000), true);
+    const { attempts, next_try_at } = this.#state;
+    const rest = (next_try_at ?? 0) - Date.now();
+    // If it is longer than any delay, the clock has been set back.
+    if (rest > 0 && rest <= delayAfter(attempts, () => 1)) {
+      return this.#wait(Math.min(rest, 60_000), true);
+    }
     this.#isAwake = false;
     const { source } = this.#parts;
     const page = await source.read(this.#state.position);
@@ -128,7 +133,7 @@ export class Delivery {
     if (more || this.#isOld) return;
     const isDue =
       this.#state.position !== this.#saved &&
-      Date.now() - this.#savedAt >= SAVE_OTHERS;
+      performance.now() - this.#savedAt >= SAVE_OTHERS;
     if (own.length > 0 || isDue) await this.#save();
     if (this.#isAwake) return;
     this.#isIdle = true;
@@ -165,7 +170,8 @@ export class Delivery {
         ...{ last_status: status, last_error: null, next_try_at: null },
         attempts: 0,
       };
-      if (wasFailing || now - this.#savedAt > SAVE) await this.#save();
+      const sinceSaved = performance.now() - this.#savedAt;
+      if (wasFailing || sinceSaved > SAVE) await this.#save();
       return true;
     }
     const attempts = this.#state.attempts + 1;
@@ -195,7 +201,7 @@ export class Delivery {
   async #save(): Promise<void> {
     const { store, holder } = this.#parts;
     const { world, id, revision } = this.#hook;
-    this.#savedAt = Date.now();
+    this.#savedAt = performance.now();
     const of = { revision, holder };
     const state = this.#state;
     if (await store.webhooks.note(world, id, of, state)) {
