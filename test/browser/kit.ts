@@ -1,4 +1,5 @@
 import { Writable } from "node:stream";
+import { setTimeout as delay } from "node:timers/promises";
 import { pino } from "pino";
 import {
   type Browser,
@@ -319,7 +320,8 @@ export class Visitor {
         const shown = await page.locator("body").ariaSnapshot().catch(String);
         t.comment?.(`${page.url()}\n${shown}`);
       }
-      await context.close();
+      // Chromium may never answer, as when the page is reloading. Then it ends with the browser.
+      await Promise.race([context.close(), delay(5000, null, { ref: false })]);
       failLate(t, watch.faults);
     });
     return new Visitor(context, page, watch);
