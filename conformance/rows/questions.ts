@@ -128,7 +128,7 @@ export const questionRows: Rows = {
     }),
     pushes: [["question.deleted", "mine moderator"]],
   },
-  "question.vote": {
+  "question.vote: a visible question": {
     inRoom: "question.vote",
     payload: async (it) => ({ room: it.room, id: await it.question() }),
     answer: { question: { score: 1 } },
@@ -148,7 +148,7 @@ export const questionRows: Rows = {
     refused: { neighbor: "question.unknown", elsewhere: "question.unknown" },
     payload: async (it) => ({
       room: it.room,
-      id: await it.question({ state: "mod_queue" }, "outsider"),
+      id: await it.question({ state: "mod_queue" }, "moderator"),
     }),
     answer: { question: { score: 1 } },
     pushes: [["question.created_or_updated", "mine moderator"]],
