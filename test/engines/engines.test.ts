@@ -21,7 +21,7 @@ import { startPostgres } from "../servers/postgres.js";
 import { testdir } from "../testdir.js";
 import { mapping } from "./engine-mapping.js";
 import { ODD_TEXTS, oddJson } from "./odd-values.js";
-import { randoms } from "./randoms.js";
+import { Random } from "../simulation/random.js";
 
 // The same operations, on SQLite and on PostgreSQL, must give the same answers. `SEED`
 // and `OPERATIONS` choose others. What both share (db/shared/) has the store contract only.
@@ -58,7 +58,10 @@ const RULES = [
   [["ß", "i"], "😀"],
 ];
 
-const { pick, chance, whole } = randoms(SEED);
+const random = new Random(SEED);
+const pick = random.pick.bind(random);
+const chance = random.chance.bind(random);
+const whole = random.below.bind(random);
 const word = () =>
   chance(0.7) ? pick(["a", "b", "Ab", "x y"]) : pick(ODD_TEXTS);
 const text = () => word() + (chance(0.5) ? word() : "");

@@ -5,10 +5,11 @@ import type { Test } from "tap";
 import { loadConfig } from "../../config.js";
 import { openEngines } from "../../db/open.js";
 import {
-  admin,
   foyer,
+  keyOf,
   type ServerProcess,
   startFoyer,
+  tokenOf,
   worldOf,
 } from "../helper.js";
 import { ownerIn } from "../servers/owner.js";
@@ -18,6 +19,7 @@ import { startProxy, through, type Proxy } from "../servers/proxy.js";
 import { startS3 } from "../servers/s3.js";
 import { startValkey, type ValkeyServer } from "../servers/valkey.js";
 import { shortFolder } from "../system/person.js";
+import { type Answer, request } from "../system/requests.js";
 
 export { SHORT } from "../suites.js";
 
@@ -55,7 +57,7 @@ export interface Node extends ServerProcess {
   readonly env: Record<string, string>;
   readonly links: Links;
   /** Sends a request to the API of the world as an administrator. */
-  api(method: string, path: string, body?: unknown): Promise<Answer>;
+  api(method: string, path: string, body?: unknown): Promise<TimedAnswer>;
   /** The status of any address. */
   status(path: string): Promise<number>;
 }
@@ -65,14 +67,8 @@ export interface Links {
   valkey: Proxy;
 }
 
-export interface Answer {
-  status: number;
-  /** The header Retry-After. */
-  retryAfter: string | null;
-  body: unknown;
-  /** How long it took, in milliseconds. */
-  took: number;
-}
+/** An answer, and how long it took, in milliseconds. */
+type TimedAnswer = Answer & { took: number };
 
 /** Starts the three servers, with a world in the database. */
 export async function startSite(t: Test): Promise<Site> {
@@ -157,24 +153,10 @@ export async function startNode(
     links,
     async api(method, path, body) {
       const started = performance.now();
-      const url = `${server.address}/api/v1/worlds/${WORLD}/${path}`;
-      const response = await fetch(url, {
-        method,
-        headers: {
-          authorization: admin(WORLD),
-          // A node may close a connection just when the next request is sent.
-          connection: "close",
-          ...(body !== undefined && { "content-type": "application/json" }),
-        },
-        ...(body !== undefined && { body: JSON.stringify(body) }),
-      });
-      const text = await response.text();
-      return {
-        status: response.status,
-        retryAfter: response.headers.get("retry-after"),
-        body: text === "" ? undefined : (JSON.parse(text) as unknown),
-        took: performance.now() - started,
-      };
+      const token = tokenOf(keyOf(WORLD), { traits: ["admin", "api"] });
+      const to = { address: server.address, token };
+      const answer = await request(to, `${WORLD}/${path}`, method, body);
+      return { ...answer, took: performance.now() - started };
     },
     status: async (path) => {
       const response = await fetch(`${server.address}${path}`);

@@ -15,12 +15,12 @@ import {
   readFileSync,
   rmSync,
 } from "node:fs";
-import { createServer, type AddressInfo } from "node:net";
 import { tmpdir } from "node:os";
 import { delimiter, join } from "node:path";
 import { setTimeout as delay } from "node:timers/promises";
 import { promisify } from "node:util";
 import pg from "pg";
+import { freePort } from "./port.js";
 
 // A PostgreSQL server for tests: in a temporary folder, on a free port of 127.0.0.1.
 
@@ -125,15 +125,6 @@ function user(): { uid?: number; gid?: number } {
       "PostgreSQL does not run as root, and there is no user `postgres`: `apt-get install postgresql` makes one.",
     );
   }
-}
-
-/** A port that nothing listens on. */
-async function freePort(): Promise<number> {
-  const server = createServer().listen(0, "127.0.0.1");
-  await once(server, "listening");
-  const { port } = server.address() as AddressInfo;
-  await new Promise((done) => server.close(done));
-  return port;
 }
 
 /**

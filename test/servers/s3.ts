@@ -3,13 +3,13 @@ import { randomUUID } from "node:crypto";
 import { once } from "node:events";
 import { accessSync } from "node:fs";
 import { mkdir, mkdtemp, rm } from "node:fs/promises";
-import { type AddressInfo, createServer } from "node:net";
 import { homedir, tmpdir } from "node:os";
 import { delimiter, join } from "node:path";
 import { CreateBucketCommand, S3Client } from "@aws-sdk/client-s3";
 import type { Test } from "tap";
 import type { BucketOptions } from "../../db/choice.js";
 import { until } from "../helper.js";
+import { freePort } from "./port.js";
 
 /** A server of S3 with an empty bucket. */
 export interface S3Server {
@@ -134,13 +134,4 @@ export async function startS3(t: Test): Promise<S3Server> {
     stop,
     restart,
   };
-}
-
-async function freePort(): Promise<number> {
-  const server = createServer().listen(0, "127.0.0.1");
-  await once(server, "listening");
-  const { port } = server.address() as AddressInfo;
-  server.close();
-  await once(server, "close");
-  return port;
 }

@@ -1,9 +1,10 @@
 import { type ChildProcess, spawn, spawnSync } from "node:child_process";
 import { once } from "node:events";
-import { connect, createServer, type AddressInfo } from "node:net";
+import { connect } from "node:net";
 import type { Test } from "tap";
 import { until } from "../helper.js";
 import { testdir } from "../testdir.js";
+import { freePort } from "./port.js";
 
 /** A Valkey or Redis of a test. */
 export interface ValkeyServer {
@@ -31,16 +32,6 @@ function program(): string {
   throw new Error(
     "This test needs Valkey or Redis 7: install valkey-server or redis-server.",
   );
-}
-
-/** A port that is free now. */
-async function freePort(): Promise<number> {
-  const server = createServer().listen(0, "127.0.0.1");
-  await once(server, "listening");
-  const { port } = server.address() as AddressInfo;
-  server.close();
-  await once(server, "close");
-  return port;
 }
 
 const answers = (port: number): Promise<boolean> =>

@@ -15,6 +15,7 @@ import {
 } from "../helper.js";
 import { furnished } from "../cli/furnished.js";
 import { testdir } from "../testdir.js";
+import { pathOf, request, upload } from "./requests.js";
 
 const API = "/api/v1/worlds/sample";
 
@@ -47,32 +48,17 @@ class Load {
 
   async #changeRoom(i: number): Promise<void> {
     const room = (method: string, path: string, name: string) =>
-      fetch(`${this.server.address}${API}/rooms/${path}`, {
-        method,
-        headers: {
-          authorization: `Bearer ${this.server.token}`,
-          "content-type": "application/json",
-        },
-        body: JSON.stringify({ name }),
-      });
-    const made = await room("POST", "", `0 of ${i}`);
-    const { id } = (await made.json()) as { id: string };
+      request(this.server, `sample/rooms/${path}`, method, { name });
+    const { body } = await room("POST", "", `0 of ${i}`);
+    const { id } = body as { id: string };
     this.rooms.set(id, 0);
-    await (await room("PATCH", `${id}/`, `1 of ${i}`)).text();
+    await room("PATCH", `${id}/`, `1 of ${i}`);
     this.rooms.set(id, 1);
   }
 
   async #upload(i: number): Promise<void> {
     const bytes = `%PDF-1.4 ${i} `.padEnd(1 + ((i * 7919) % 50_000), "x");
-    const form = new FormData();
-    form.set("file", new Blob([bytes]), "x.pdf");
-    const answer = await fetch(`${this.server.address}/storage/upload/`, {
-      method: "POST",
-      headers: { authorization: "Client somebody" },
-      body: form,
-    });
-    const { url } = (await answer.json()) as { url: string };
-    this.files.set(new URL(url).pathname, bytes);
+    this.files.set(pathOf(await upload(this.server, bytes)), bytes);
   }
 }
 
@@ -159,14 +145,8 @@ void t.test("a backup while people are at work", async (t) => {
     t.ok(
       before.every(({ headers }, i) => headers.etag || paths[i]!.includes("?")),
     );
-    const post = await fetch(`${copy.address}${API}/rooms/`, {
-      method: "POST",
-      headers: {
-        authorization: `Bearer ${token}`,
-        "content-type": "application/json",
-      },
-      body: '{"name":"new"}',
-    });
+    const to = { address: copy.address, token };
+    const post = await request(to, "sample/rooms/", "POST", { name: "new" });
     t.equal(post.status, 201, "and goes on");
   });
   t.same(

@@ -8,6 +8,7 @@ import {
 } from "../helper.js";
 import { shared } from "../shared.js";
 import { testdir } from "../testdir.js";
+import { request } from "./requests.js";
 
 interface Key {
   issuer: string;
@@ -15,28 +16,12 @@ interface Key {
   secret: string;
 }
 
-/** Sends one request on a connection of its own, so that any worker may take it. */
-async function send(
-  { address, token }: Pick<ServerProcess, "address" | "token">,
+const send = (
+  server: Pick<ServerProcess, "address" | "token">,
   path: string,
-  method = "GET",
+  method?: string,
   body?: unknown,
-): Promise<{ status: number; body: unknown }> {
-  const response = await fetch(`${address}/api/v1/worlds/sample/${path}`, {
-    method,
-    headers: {
-      authorization: `Bearer ${token}`,
-      connection: "close",
-      ...(body !== undefined && { "content-type": "application/json" }),
-    },
-    ...(body !== undefined && { body: JSON.stringify(body) }),
-  });
-  const text = await response.text();
-  return {
-    status: response.status,
-    body: text === "" ? undefined : (JSON.parse(text) as unknown),
-  };
-}
+) => request(server, `sample/${path}`, method, body);
 
 const linesOf = ({ said }: ServerProcess) =>
   said.stdout

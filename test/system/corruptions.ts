@@ -43,27 +43,12 @@ export const corruptions: Record<string, { corrupt: Corrupt; says: RegExp }> = {
         : [text],
     says: /me: question.created_or_updated: question.score is 2, not 1/,
   },
-  "a push has another type": {
-    corrupt: ({ name, text }) => [
-      name === "question.created_or_updated"
-        ? text.replace('"score":1', '"score":"1"')
-        : text,
-    ],
-    says: /push.question.created_or_updated: .*score must be integer/,
-  },
   "an answer has another value": {
     corrupt: ({ name, command, text }) =>
       name === "success" && command === "question.vote"
         ? [text.replace('"score":1', '"score":0')]
         : [text],
     says: /me: the answer: question.score is 0, not 1/,
-  },
-  "an answer has another id": {
-    corrupt: ({ name, command, to, text }) =>
-      name === "success" && command === "question.vote" && to === "me"
-        ? [text.replace(/^\["success","[^"]*"/, '["success","other"')]
-        : [text],
-    says: /me: the answer to question.vote has another id/,
   },
   "an answer comes after its push": {
     corrupt: swapping(),
@@ -117,19 +102,5 @@ export const corruptions: Record<string, { corrupt: Corrupt; says: RegExp }> = {
         ? [text.replace('"score":1', '"score":0')]
         : [text],
     says: /moderator: by its pushes, questions.0.score is 1, not 0/,
-  },
-  "a frame is no JSON": {
-    corrupt: ({ name, to, text }) =>
-      name === "question.created_or_updated" && to === "moderator"
-        ? ["{", text]
-        : [text],
-    says: /moderator: .*JSON/,
-  },
-  "a frame has spaces": {
-    corrupt: ({ name, to, text }) =>
-      name === "question.created_or_updated" && to === "moderator"
-        ? [` ${text}`]
-        : [text],
-    says: /moderator: not compact/,
   },
 };

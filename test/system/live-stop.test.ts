@@ -1,5 +1,3 @@
-import { spawn } from "node:child_process";
-import { fileURLToPath } from "node:url";
 import { join } from "node:path";
 import Database from "better-sqlite3";
 import t, { type Test } from "tap";
@@ -13,7 +11,6 @@ import {
   type ServerProcess,
   startFoyer,
   timed,
-  until,
 } from "../helper.js";
 import { Person, shortFolder } from "./person.js";
 
@@ -150,42 +147,3 @@ void t.test("an embedded application that closes", async (t) => {
   for (const one of [person, ...many]) t.equal(await one.ended(), 1012);
   await t.resolves(createApp().close(), "also before it listens");
 });
-
-void t.test("a stop with ten thousand websockets", async (t) => {
-  const dataDir = shortFolder(t);
-  const limit = await fileLimit();
-  const count = Math.min(10_000, Math.floor((limit - 1000) / 10) * 10);
-  if (count < 10_000) t.comment(`the limit of open files allows ${count}`);
-  const server = await startFoyer(t, dataDir, ["--demo"], {
-    LIVE_AUTH_TIMEOUT: "600",
-  });
-  const crowd = spawn(
-    process.execPath,
-    [CROWD, String(server.port), String(count)],
-    {
-      stdio: ["ignore", "pipe", "inherit"],
-      env: {},
-    },
-  );
-  t.teardown(() => crowd.kill("SIGKILL"));
-  let said = "";
-  crowd.stdout.setEncoding("utf8").on("data", (text: string) => (said += text));
-  await until(() => said.includes("open\n"));
-  t.comment(`${await stopped(t, server)} ms for ${count}`);
-  await until(() => said.includes("}\n"));
-  const codes = JSON.parse(said.split("\n").at(-2)!) as Record<string, number>;
-  // The others do not read, or do not confirm.
-  t.equal(codes["1012"], count * 0.8, JSON.stringify(codes));
-});
-
-const CROWD = fileURLToPath(new URL("crowd.js", import.meta.url));
-
-/** How many files a process may open. */
-async function fileLimit(): Promise<number> {
-  const shell = spawn("sh", ["-c", "ulimit -n"], {
-    stdio: ["ignore", "pipe", "inherit"],
-  });
-  let text = "";
-  for await (const chunk of shell.stdout) text += String(chunk);
-  return text.trim() === "unlimited" ? Infinity : Number(text);
-}

@@ -1,6 +1,7 @@
 import type { Test } from "tap";
 import { type ServerProcess, startFoyer, until } from "../helper.js";
 import { Person, shortFolder, signer } from "./person.js";
+import { request } from "./requests.js";
 
 /** A server of two processes. */
 export interface Pair {
@@ -36,21 +37,14 @@ export async function startPair(
   const sign = await signer(dataDir);
   const { token } = sign("root", "admin", "api");
   const api = async (method: string, path: string, body?: unknown) => {
-    const response = await fetch(
-      `${server.address}/api/v1/worlds/sample/${path}`,
-      {
-        method,
-        headers: {
-          authorization: `Bearer ${token}`,
-          connection: "close",
-          ...(body !== undefined && { "content-type": "application/json" }),
-        },
-        ...(body !== undefined && { body: JSON.stringify(body) }),
-      },
+    const answer = await request(
+      { address: server.address, token },
+      `sample/${path}`,
+      method,
+      body,
     );
-    const text = await response.text();
-    if (!response.ok) throw new Error(`${response.status} ${text}`);
-    return text === "" ? undefined : (JSON.parse(text) as unknown);
+    if (answer.status < 300) return answer.body;
+    throw new Error(JSON.stringify(answer));
   };
   return { server, dataDir, workers, sign, api };
 }

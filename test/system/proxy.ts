@@ -6,11 +6,11 @@ import {
   rmSync,
   writeFileSync,
 } from "node:fs";
-import { createServer, type AddressInfo } from "node:net";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import type { Test } from "tap";
 import { until } from "../helper.js";
+import { freePort } from "../servers/port.js";
 
 // The proxies that docs/proxy.md describes, with the settings that it shows.
 
@@ -61,15 +61,6 @@ function homeOf(t: Test): string {
   const home = mkdtempSync(join(tmpdir(), "foyer-"));
   t.teardown(() => rmSync(home, { recursive: true, force: true }));
   return home;
-}
-
-/** A port that nothing listens on. */
-async function freePort(): Promise<number> {
-  const server = createServer();
-  await new Promise<void>((done) => server.listen(0, "127.0.0.1", done));
-  const { port } = server.address() as AddressInfo;
-  await new Promise((done) => server.close(done));
-  return port;
 }
 
 /** Starts a program that ends with the test, and waits until its port is open. */

@@ -1,9 +1,7 @@
-import { spawnSync } from "node:child_process";
 import { once } from "node:events";
-import { mkdtempSync, readFileSync, rmdirSync } from "node:fs";
+import { readFileSync } from "node:fs";
 import { readFile } from "node:fs/promises";
 import { connect } from "node:net";
-import { tmpdir } from "node:os";
 import { join } from "node:path";
 import t, { type Test } from "tap";
 import {
@@ -24,6 +22,7 @@ import {
 import { filesOf } from "../listed.js";
 import { openStore } from "../database.js";
 import { testdir } from "../testdir.js";
+import { pathOf, upload } from "./requests.js";
 
 // Uploads to a server in a process of its own: killed, short of disk, weighed.
 
@@ -31,26 +30,6 @@ const MIB = 1024 * 1024;
 /** What a server may grow by, in MiB. */
 const BOUND = 96;
 const path = "/storage/upload/";
-
-async function send(
-  { address }: ServerProcess,
-  filename: string,
-  body: string | Buffer,
-) {
-  const form = new FormData();
-  form.append("file", new Blob([body as BlobPart]), filename);
-  const answer = await fetch(address + path, {
-    method: "POST",
-    headers: { authorization: GUEST },
-    body: form,
-  });
-  const text = await answer.text();
-  return {
-    status: answer.status,
-    headers: answer.headers,
-    body: JSON.parse(text || "null") as { url?: string } | null,
-  };
-}
 
 /** Sends the beginning of an upload, and waits until some of it is on the disk. */
 async function begin(t: Test, { port }: ServerProcess, dataDir: string) {
@@ -84,11 +63,11 @@ void t.test("a kill leaves nothing behind", async (t) => {
     Array.from({ length: 8 }, async (_, i) => {
       for (;;) {
         sent++;
-        const { body } =
+        const answer =
           i % 4 === 0
-            ? await send(first, "a.png", png)
-            : await send(first, "a.pdf", PDF.padEnd(200_000, `${sent} `));
-        links.push(body!.url!);
+            ? await upload(first, png, "a.png")
+            : await upload(first, PDF.padEnd(200_000, `${sent} `));
+        links.push(pathOf(answer));
       }
     }),
   );
@@ -103,8 +82,7 @@ void t.test("a kill leaves nothing behind", async (t) => {
   t.strictSame(await unfinished(dataDir), [], "it is swept at the start");
   const whole = await Promise.all(
     links.map(async (link) => {
-      const { pathname } = new URL(link);
-      const answer = await fetch(second.address + pathname);
+      const answer = await fetch(second.address + link);
       return answer.status === 200 && (await answer.arrayBuffer()).byteLength;
     }),
   );
@@ -121,7 +99,7 @@ void t.test("a kill leaves nothing behind", async (t) => {
     const bytes = await readFile(join(dataDir, "media", key));
     t.equal(bytes.length, size);
   }
-  t.equal((await send(second, "a.pdf", PDF)).status, 201);
+  t.equal((await upload(second)).status, 201);
 });
 
 void t.test("a stop lets an upload finish", async (t) => {
@@ -156,11 +134,11 @@ void t.test(
       );
     const body = Buffer.from(PDF.padEnd(10 * MIB, "x"));
     // The first of each kind loads what all others use, too.
-    t.equal((await send(server, "a.pdf", PDF)).status, 201);
-    t.equal((await send(server, "a.png", await images.png())).status, 201);
+    t.equal((await upload(server)).status, 201);
+    t.equal((await upload(server, await images.png(), "a.png")).status, 201);
     const before = kib("VmRSS");
     const answers = await Promise.all(
-      Array.from({ length: 15 }, () => send(server, "a.pdf", body)),
+      Array.from({ length: 15 }, () => upload(server, body)),
     );
     t.ok(answers.every(({ status }) => status === 201));
     const grown = (kib("VmHWM") - before) / 1024;
@@ -171,49 +149,9 @@ void t.test(
     t.ok(grown < BOUND, `${grown} MiB`);
 
     // What unfolds does so elsewhere: this one to 300 MB.
-    const bomb = await send(server, "a.png", pngBomb(9000, 9000));
+    const bomb = await upload(server, pngBomb(9000, 9000), "a.png");
     t.equal(bomb.status, 201, "81 million pixels fit");
     const unfolded = (kib("VmHWM") - before) / 1024;
     t.ok(unfolded < BOUND, `${unfolded} MiB`);
   },
 );
-
-void t.test("a full disk", async (t) => {
-  // Not a folder of the test, which could not be taken away while it is a disk.
-  const dataDir = mkdtempSync(join(tmpdir(), "foyer-"));
-  t.teardown(() => {
-    spawnSync("umount", ["-l", dataDir]);
-    rmdirSync(dataDir);
-  });
-  const mounted = spawnSync("mount", [
-    ...["-t", "tmpfs", "-o", "size=6m", "tmpfs", dataDir],
-  ]);
-  if (mounted.status !== 0) {
-    t.comment("only root can mount a small disk");
-    return;
-  }
-  const server = await startFoyer(t, dataDir, ["--demo"]);
-  t.equal((await send(server, "a.pdf", PDF)).status, 201);
-  const kept = await finished(dataDir);
-  const large = Buffer.from(PDF.padEnd(9 * MIB, "x"));
-  const png = await images.png();
-  const image = Buffer.concat([png, Buffer.alloc(9 * MIB)]);
-  for (const [filename, body] of [
-    ["a.pdf", large],
-    ["a.png", image],
-  ] as const) {
-    const got = await send(server, filename, body);
-    t.equal(got.status, 503, filename);
-    t.match(got.body, { detail: /no room on the disk/ }, filename);
-    t.ok(Number(got.headers.get("retry-after")) > 0, filename);
-    t.strictSame(await unfinished(dataDir), [], filename);
-    t.strictSame(await finished(dataDir), kept, filename);
-  }
-  const half = Buffer.from(PDF.padEnd(2 * MIB, "x"));
-  t.equal(
-    (await send(server, "a.pdf", half)).status,
-    201,
-    "what fits is taken",
-  );
-  t.equal((await send(server, "a.png", png)).status, 201);
-});

@@ -15,7 +15,8 @@ import { openSqliteStore } from "../../../db/sqlite/index.js";
 import { migrations } from "../../../db/sqlite/migrations/index.js";
 import { finished, unfinished } from "../../files.js";
 import { foyerProcess, spawnFoyer, startFoyer, worldOf } from "../../helper.js";
-import { plan, randomOf } from "./random.js";
+import { Random } from "../../simulation/random.js";
+import { plan } from "./plan.js";
 import { testdir } from "../../testdir.js";
 
 // Kills commands in the middle of their work: what they were to do is done
@@ -255,7 +256,7 @@ void t.test(`${rounds} rounds, SEED=${seed}`, async (t) => {
     if (file !== undefined) writeFileSync(file, stdout);
   }
 
-  const random = randomOf(seed);
+  const random = new Random(seed);
   const names = Object.keys(cases);
   /** How long each takes when it is let alone, in milliseconds. */
   const takes = new Map<string, number>();

@@ -2,7 +2,8 @@ import type { WorldKey } from "../../../schemas/worlds.js";
 import { images, PDF } from "../../files.js";
 import { tokenOf } from "../../helper.js";
 import { isLost, type Model, type Thing, type UserThing } from "./model.js";
-import type { Random } from "./random.js";
+import type { Random } from "../../simulation/random.js";
+import { type Answer, pathOf, request, upload } from "../requests.js";
 
 /** The world that all write to; another has its keys changed all the time. */
 export const WORLD = "sample";
@@ -21,29 +22,14 @@ export const files: Record<string, Buffer> = {
   "large.png": await images.png(1200, 900),
 };
 
-/** Who is killed hangs up: to wait without end would be a fault of its own. */
-const patience = () => AbortSignal.timeout(30_000);
-
 /** Sends a request to a server, with a token of a key. */
-export async function ask(
+export const ask = (
   address: string,
   key: WorldKey,
   path: string,
-  { method = "GET", body }: { method?: string; body?: unknown } = {},
-): Promise<{ status: number; body: unknown }> {
-  const answer = await fetch(`${address}/api/v1/worlds/${path}`, {
-    method,
-    signal: patience(),
-    headers: {
-      authorization: `Bearer ${tokenOf(key, ALL)}`,
-      ...(body !== undefined && { "content-type": "application/json" }),
-    },
-    ...(body !== undefined && { body: JSON.stringify(body) }),
-  });
-  const text = await answer.text();
-  const json = text === "" ? undefined : (JSON.parse(text) as unknown);
-  return { status: answer.status, body: json };
-}
+  { method, body }: { method?: string; body?: unknown } = {},
+): Promise<Answer> =>
+  request({ address, token: tokenOf(key, ALL) }, path, method, body);
 
 let serial = 0;
 
@@ -191,24 +177,15 @@ export class Client {
     const uid = `uploader-${this.round}-${++serial}-with-a-name`;
     const user: UserThing = { sure: "gone", was: false };
     model.users.set(uid, user);
-    const form = new FormData();
-    form.append("file", new Blob([files[file] as BlobPart]), file);
     const answered = await model.write(user, "there", async () => {
-      const token = tokenOf(this.key, { uid, traits: [] });
-      const answer = await fetch(`${this.address}/storage/upload/`, {
-        method: "POST",
-        signal: patience(),
-        headers: { authorization: `Bearer ${token}` },
-        body: form,
-      });
-      const text = await answer.text();
+      const as = `Bearer ${tokenOf(this.key, { uid, traits: [] })}`;
+      const answer = await upload(this, files[file], file, as);
       if (answer.status === 503) return false;
       if (answer.status !== 201) {
-        throw new Error(`upload: ${answer.status} ${text}`);
+        throw new Error(`upload: ${JSON.stringify(answer)}`);
       }
-      const body = JSON.parse(text) as { url: string };
       const { round } = this;
-      model.uploads.push({ path: new URL(body.url).pathname, file, round });
+      model.uploads.push({ path: pathOf(answer), file, round });
       this.#mine.push(uid);
       user.was = true;
       return true;

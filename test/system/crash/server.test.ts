@@ -9,7 +9,8 @@ import {
 } from "../../helper.js";
 import { ask, Client, DOMAIN, ROTATED, WORLD } from "./load.js";
 import { Model, type State } from "./model.js";
-import { plan, randomOf } from "./random.js";
+import { Random } from "../../simulation/random.js";
+import { plan } from "./plan.js";
 import { allRooms, Verifier } from "./verify.js";
 import { testdir } from "../../testdir.js";
 
@@ -50,7 +51,7 @@ const workersOf = ({ said }: ServerProcess): number[] =>
 
 void t.test(`${rounds} rounds, SEED=${seed}`, async (t) => {
   t.setTimeout(Number(process.env.TAP_TIMEOUT ?? 180) * 1000);
-  const random = randomOf(seed);
+  const random = new Random(seed);
   const dataDir = testdir(t);
   const model = new Model();
   let server = await startFoyer(t, dataDir, ["--demo"]);
@@ -96,7 +97,7 @@ void t.test(`${rounds} rounds, SEED=${seed}`, async (t) => {
 
     const clients = KINDS.map((kind, i) => {
       const { address } = i % 2 === 1 && second ? second : server;
-      const choices = randomOf(seed + 1000 * round + i);
+      const choices = new Random(seed + 1000 * round + i);
       return new Client(model, address, key, choices, round, kind);
     });
     const over = Promise.all(clients.map((client) => client.run()));

@@ -1,9 +1,9 @@
 import { existsSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import t from "tap";
-import { GUEST, PDF } from "../../files.js";
 import { foyerProcess, startFoyer, type ServerProcess } from "../../helper.js";
 import { testdir } from "../../testdir.js";
+import { request, upload } from "../requests.js";
 
 // The clock of the machine is set, under a server that runs.
 
@@ -11,27 +11,13 @@ const library = ["x86_64-linux-gnu", "aarch64-linux-gnu"]
   .map((name) => `/usr/lib/${name}/faketime/libfaketime.so.1`)
   .find((path) => existsSync(path));
 
-const ask = async ({ address, token }: ServerProcess, method = "GET") =>
-  (
-    await fetch(`${address}/api/v1/worlds/sample/rooms/`, {
-      method,
-      headers: {
-        authorization: `Bearer ${token}`,
-        "content-type": "application/json",
-      },
-      ...(method === "POST" && { body: '{"name":"x"}' }),
-    })
-  ).status;
-
-async function upload({ address }: ServerProcess) {
-  const form = new FormData();
-  form.append("file", new Blob([PDF]), "a.pdf");
-  return fetch(`${address}/storage/upload/`, {
-    method: "POST",
-    headers: { authorization: GUEST },
-    body: form,
-  });
-}
+const ask = async (
+  server: Pick<ServerProcess, "address" | "token">,
+  method = "GET",
+): Promise<number> => {
+  const body = method === "POST" ? { name: "x" } : undefined;
+  return (await request(server, "sample/rooms/", method, body)).status;
+};
 
 void t.test(
   "a clock that is set",
@@ -64,7 +50,7 @@ void t.test(
     const refused = await upload(server);
     t.equal(refused.status, 429);
     t.ok(
-      Number(refused.headers.get("retry-after")) <= 60,
+      Number(refused.retryAfter) <= 60,
       "no user is locked out until the clock is back",
     );
     server.signal("SIGTERM");

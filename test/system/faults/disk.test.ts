@@ -9,7 +9,7 @@ import {
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import t, { type Test } from "tap";
-import { PDF, unfinished } from "../../files.js";
+import { finished, images, PDF, unfinished } from "../../files.js";
 import {
   foyerProcess,
   startFoyer,
@@ -17,42 +17,25 @@ import {
   type ServerProcess,
 } from "../../helper.js";
 import { testdir } from "../../testdir.js";
+import { request, statusOf, upload } from "../requests.js";
 
 // The disk itself fails, by real means: a small one, and a tracer between the
 // server and the system that lets calls fail, and tells their order.
 
 const MIB = 1024 * 1024;
 const isRoot = process.getuid?.() === 0;
-const rooms = "/api/v1/worlds/sample/rooms/";
 
-async function call(
-  { address, token }: ServerProcess,
-  body?: unknown,
-): Promise<{ status: number; body: { count?: number; detail?: string } }> {
-  const answer = await fetch(address + rooms, {
-    headers: {
-      authorization: `Bearer ${token}`,
-      "content-type": "application/json",
-    },
-    ...(body !== undefined && { method: "POST", body: JSON.stringify(body) }),
-  });
-  return {
-    status: answer.status,
-    body: (await answer.json()) as { count?: number },
-  };
+type Body = { count?: number; detail?: string };
+
+/** Asks for the rooms, or creates one. */
+async function call(server: ServerProcess, body?: unknown) {
+  const method = body === undefined ? "GET" : "POST";
+  const answer = await request(server, "sample/rooms/", method, body);
+  return { status: answer.status, body: answer.body as Body };
 }
 
-async function upload({ address }: ServerProcess, bytes: string) {
-  const form = new FormData();
-  form.append("file", new Blob([bytes]), "a.pdf");
-  const answer = await fetch(`${address}/storage/upload/`, {
-    method: "POST",
-    headers: { authorization: "Client x" },
-    body: form,
-  });
-  await answer.arrayBuffer();
-  return answer.status;
-}
+const send = (...file: Parameters<typeof upload>): Promise<number> =>
+  statusOf(upload(...file));
 
 /** A disk of some MiB, for as long as the test takes. */
 function smallDisk(t: Test, size: number): string | undefined {
@@ -95,7 +78,20 @@ void t.test("a disk that is full, and has room again", async (t) => {
   t.equal(last.status, 503);
   t.match(last.body.detail, /no room on the disk/);
   t.match(await call(server), { status: 200, body: { count: made } });
-  t.equal(await upload(server, PDF), 503);
+  const kept = await finished(dataDir);
+  const large = Buffer.alloc(9 * MIB);
+  const png = Buffer.concat([await images.png(), large]);
+  for (const [bytes, name] of [
+    [PDF, "a.pdf"],
+    [Buffer.concat([Buffer.from(PDF), large]), "a.pdf"],
+    [png, "a.png"],
+  ] as const) {
+    const got = await upload(server, bytes, name);
+    t.match(got, { status: 503, body: { detail: /no room on the disk/ } });
+    t.match(got.retryAfter, /^\d+$/);
+    t.strictSame(await unfinished(dataDir), [], name);
+  }
+  t.strictSame(await finished(dataDir), kept);
 
   const backup = await foyerProcess(t, dataDir, [
     "backup",
@@ -106,7 +102,7 @@ void t.test("a disk that is full, and has room again", async (t) => {
 
   free();
   t.equal((await call(server, room)).status, 201, "it goes on by itself");
-  t.equal(await upload(server, PDF), 201);
+  t.equal(await send(server), 201);
   server.signal("SIGTERM");
   t.equal((await server.finished).code, 0);
 
@@ -144,7 +140,7 @@ void t.test("a disk with faults", traced, async (t) => {
   const dataDir = testdir(t);
   const server = await startFoyer(t, dataDir, ["--demo"]);
   t.equal((await call(server, { name: "before" })).status, 201);
-  t.equal(await upload(server, PDF), 201);
+  t.equal(await send(server), 201);
   for (const fault of ["fsync,fdatasync", "pwrite64"]) {
     const heal = await trace(
       ...([t, server.pid, "-o", "/dev/null"] as const),
@@ -153,11 +149,11 @@ void t.test("a disk with faults", traced, async (t) => {
     const { status, body } = await call(server, { name: "lost" });
     t.equal(status, 503, fault);
     t.match(body.detail, /unknown whether|cannot be used/);
-    t.equal(await upload(server, PDF), 503, fault);
+    t.equal(await send(server), 503, fault);
     t.equal((await call(server)).status, 200, "reads go on");
     await heal();
     t.equal((await call(server, { name: fault })).status, 201, "and it heals");
-    t.equal(await upload(server, PDF), 201);
+    t.equal(await send(server), 201);
   }
   server.signal("SIGKILL");
   await server.finished;
@@ -175,7 +171,7 @@ void t.test(
     const folder = testdir(t);
     const server = await startFoyer(t, join(folder, "data"), ["--demo"]);
     // What is made once is there.
-    t.equal(await upload(server, PDF), 201);
+    t.equal(await send(server), 201);
     const log = join(folder, "log");
     const calls =
       "mkdir,fsync,fdatasync,rename,renameat,renameat2,write,writev";
@@ -183,7 +179,7 @@ void t.test(
       ...([t, server.pid, "-y", "-s", "40", "-o", log] as const),
       ...["-e", `trace=${calls}`],
     );
-    t.equal(await upload(server, PDF), 201);
+    t.equal(await send(server), 201);
     await stop();
     const lines = readFileSync(log, "utf8").split("\n");
     const at = (pattern: RegExp) =>

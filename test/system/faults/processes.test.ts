@@ -3,63 +3,35 @@ import { once } from "node:events";
 import { openSync, readdirSync, readFileSync } from "node:fs";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
-import t, { type Test } from "tap";
-import { images, PDF, pngBomb, unfinished } from "../../files.js";
+import t from "tap";
+import { images, pngBomb, unfinished } from "../../files.js";
 import {
   foyerProcess,
   startFoyer,
   until,
   type ServerProcess,
 } from "../../helper.js";
+import { freePort } from "../../servers/port.js";
 import { testdir } from "../../testdir.js";
+import { request, statusOf, upload } from "../requests.js";
 
 // What is around the server fails: its log, its descriptors, other processes.
 
-const rooms = "/api/v1/worlds/sample/rooms/";
+const ROOMS = "sample/rooms/";
 const main = fileURLToPath(new URL("../../../cli/main.js", import.meta.url));
 const linux = { skip: process.platform !== "linux" && "needs /proc" };
 
-/** A request on a connection of its own; 0 where no answer came. */
-async function ask(
-  { address, token }: Pick<ServerProcess, "address" | "token">,
+/** The status of a request; 0 where no answer came. */
+const ask = (
+  to: Pick<ServerProcess, "address" | "token">,
   method = "GET",
-): Promise<number> {
-  try {
-    const answer = await fetch(address + rooms, {
-      method,
-      headers: {
-        authorization: `Bearer ${token}`,
-        connection: "close",
-        "content-type": "application/json",
-      },
-      ...(method === "POST" && { body: '{"name":"x"}' }),
-    });
-    await answer.arrayBuffer();
-    return answer.status;
-  } catch {
-    return 0;
-  }
-}
+): Promise<number> =>
+  statusOf(
+    request(to, ROOMS, method, method === "POST" ? { name: "x" } : undefined),
+  );
 
-async function upload(
-  { address }: Pick<ServerProcess, "address">,
-  name: string,
-  bytes: string | Buffer,
-): Promise<number> {
-  const form = new FormData();
-  form.append("file", new Blob([bytes as BlobPart]), name);
-  try {
-    const answer = await fetch(`${address}/storage/upload/`, {
-      method: "POST",
-      headers: { authorization: "Client x", connection: "close" },
-      body: form,
-    });
-    await answer.arrayBuffer();
-    return answer.status;
-  } catch {
-    return 0;
-  }
-}
+const send = (...file: Parameters<typeof upload>): Promise<number> =>
+  statusOf(upload(...file));
 
 /** The child processes of a process that do something. */
 const childrenOf = (pid: number): number[] =>
@@ -101,7 +73,7 @@ void t.test("a log that cannot be written", linux, async (t) => {
     ["closed", () => "pipe" as const],
     ["without a reader", () => openSync(fifo, "r+")],
   ] as const) {
-    const other = await freePort();
+    const other = String(await freePort());
     const stdout = log();
     const child = spawn(process.execPath, [main, "serve"], {
       env: { DATA_DIR: dataDir, PORT: other, LOG_LEVEL: "debug" },
@@ -125,16 +97,6 @@ void t.test("a log that cannot be written", linux, async (t) => {
     t.same([code, stderr], [0, ""], `${name}: it stops in good order`);
   }
 });
-
-async function freePort(): Promise<string> {
-  const { createServer } = await import("node:net");
-  const server = createServer().listen(0, "127.0.0.1");
-  await once(server, "listening");
-  const { port } = server.address() as { port: number };
-  server.close();
-  await once(server, "close");
-  return String(port);
-}
 
 void t.test("output without a reader", async (t) => {
   const dataDir = testdir(t);
@@ -180,8 +142,8 @@ void t.test("no more file descriptors", linux, async (t) => {
       [
         () => ask(server),
         () => ask(server, "POST"),
-        () => upload(server, "a.pdf", PDF),
-        () => upload(server, "a.png", png),
+        () => send(server),
+        () => send(server, png, "a.png"),
       ][i % 4]!(),
     );
     for (const status of await Promise.all(work)) note(status);
@@ -196,8 +158,8 @@ void t.test("no more file descriptors", linux, async (t) => {
   // On a busy machine, its event loop may still be late at times.
   for (const work of [
     () => ask(server, "POST"),
-    () => upload(server, "a.pdf", PDF),
-    () => upload(server, "a.png", png),
+    () => send(server),
+    () => send(server, png, "a.png"),
   ]) {
     await until(async () => (await work()) === 201);
   }
@@ -208,60 +170,18 @@ void t.test("no more file descriptors", linux, async (t) => {
   t.match(await foyerProcess(t, dataDir, ["check"]), { code: 0 });
 });
 
-/** A process that holds the lock of all writers. */
-async function holder(t: Test, dataDir: string) {
-  const module = JSON.stringify(import.meta.resolve("better-sqlite3"));
-  const child = spawn(
-    process.execPath,
-    [
-      "--input-type=module",
-      "-e",
-      `import Database from ${module};
-       const db = new Database(${JSON.stringify(join(dataDir, "foyer.db"))});
-       db.exec("BEGIN IMMEDIATE");
-       process.stdout.write("held");
-       process.on("SIGTERM", () => { db.exec("COMMIT"); process.exit(); });
-       setInterval(() => {}, 1000);`,
-    ],
-    { stdio: ["ignore", "pipe", "inherit"] },
-  );
-  t.teardown(() => child.kill("SIGKILL"));
-  await once(child.stdout, "data");
-  return child;
-}
-
-void t.test("a process that stands still with the lock", async (t) => {
-  const dataDir = testdir(t);
-  const server = await startFoyer(t, dataDir, ["--demo"]);
-  t.equal(await ask(server, "POST"), 201);
-  const other = await holder(t, dataDir);
-  other.kill("SIGSTOP");
-  let answered = false;
-  const waiting = ask(server, "POST").finally(() => (answered = true));
-  const reads: number[] = [];
-  while (!answered) reads.push(await ask(server));
-  // One that waits for the lock takes as long as the write, and is refused, too.
-  t.ok(reads.length > 1, `${reads.length} reads went on`);
-  t.same([...new Set(reads)], [200], "and none waited for the lock");
-  t.equal(await waiting, 503);
-  other.kill("SIGCONT");
-  other.kill("SIGTERM");
-  await once(other, "exit");
-  t.equal(await ask(server, "POST"), 201, "when it goes on");
-});
-
 void t.test("the process of images", linux, async (t) => {
   const dataDir = testdir(t);
   const server = await startFoyer(t, dataDir, ["--demo"]);
-  t.equal(await upload(server, "a.png", await images.png()), 201);
+  t.equal(await send(server, await images.png(), "a.png"), 201);
   const [first] = childrenOf(server.pid);
   // With an image in its hands that it has not looked at.
   process.kill(first!, "SIGSTOP");
-  const next = upload(server, "a.png", await images.png());
+  const next = send(server, await images.png(), "a.png");
   await until(async () => (await unfinished(dataDir)).length > 0);
   process.kill(first!, "SIGKILL");
   t.equal(await next, 201, "another starts, and the image is not to blame");
-  const slow = upload(server, "a.png", pngBomb(9000, 9000));
+  const slow = send(server, pngBomb(9000, 9000), "a.png");
   await until(async () =>
     (await unfinished(dataDir)).some((path) => !path.endsWith(".note")),
   );

@@ -1,0 +1,74 @@
+import { GUEST, PDF } from "../files.js";
+
+// Requests to a server in another process.
+
+export interface Answer {
+  status: number;
+  /** The header Retry-After. */
+  retryAfter: string | null;
+  body: unknown;
+}
+
+async function answerOf(response: Response): Promise<Answer> {
+  const text = await response.text();
+  return {
+    status: response.status,
+    retryAfter: response.headers.get("retry-after"),
+    body: text === "" ? undefined : (JSON.parse(text) as unknown),
+  };
+}
+
+/**
+ * Sends a request on a connection of its own: any worker may take it, and no server closes the
+ * connection just when the next request is sent.
+ * @param path below the API of worlds.
+ * @throws {TypeError} if no answer comes.
+ */
+export const request = async (
+  { address, token }: { address: string; token: string },
+  path: string,
+  method = "GET",
+  body?: unknown,
+): Promise<Answer> =>
+  answerOf(
+    await fetch(`${address}/api/v1/worlds/${path}`, {
+      method,
+      signal: AbortSignal.timeout(60_000),
+      headers: {
+        authorization: `Bearer ${token}`,
+        connection: "close",
+        ...(body !== undefined && { "content-type": "application/json" }),
+      },
+      ...(body !== undefined && { body: JSON.stringify(body) }),
+    }),
+  );
+
+/** Uploads a file, as a guest by default. @throws {TypeError} if no answer comes. */
+export async function upload(
+  { address }: { address: string },
+  bytes: string | Buffer = PDF,
+  name = "a.pdf",
+  authorization = GUEST,
+): Promise<Answer> {
+  const form = new FormData();
+  form.append("file", new Blob([bytes as BlobPart]), name);
+  return answerOf(
+    await fetch(`${address}/storage/upload/`, {
+      method: "POST",
+      signal: AbortSignal.timeout(60_000),
+      headers: { authorization, connection: "close" },
+      body: form,
+    }),
+  );
+}
+
+/** The path of a file that was uploaded. */
+export const pathOf = ({ body }: Answer): string =>
+  new URL((body as { url: string }).url).pathname;
+
+/** The status of an answer; 0 if none comes. */
+export const statusOf = (answer: Promise<Answer>): Promise<number> =>
+  answer.then(
+    ({ status }) => status,
+    () => 0,
+  );
