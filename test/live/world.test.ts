@@ -292,21 +292,6 @@ void t.test("who may change the rules for keys", async (t) => {
   }
 });
 
-void t.test("a connection limit as REST stores it", async (t) => {
-  for (const [stored, shown] of [
-    ["3", 3],
-    [3, 3],
-    ["many", 0],
-    [-1, 0],
-    [null, 0],
-  ]) {
-    const config = { connection_limit: stored };
-    const live = await startLive(t, {}, [demo({ config })]);
-    const settings = await (await live.admin()).do("world.config.get");
-    t.equal(settings.connection_limit, shown, JSON.stringify(stored));
-  }
-});
-
 void t.test("on-site traits are a rule, by REST too", async (t) => {
   const live = await startLive(t);
   const onsite_traits = ["staff", ["press", "speaker"]];
