@@ -3,8 +3,9 @@ import t from "tap";
 import { StoreError } from "../../db/contract/store.js";
 import { Lines } from "../../live/delivery/lines.js";
 import { Passes } from "../../live/delivery/passes.js";
-import { Pushes, type Send } from "../../live/delivery/push.js";
+import { type Piece, Pushes, type Send } from "../../live/delivery/push.js";
 import { nothingSent, Throttle } from "../../live/delivery/throttle.js";
+import { Crowds } from "../../live/modules/rooms/crowds.js";
 import { Hub } from "../../live/people/hub.js";
 import type { View } from "../../live/rules/world-state.js";
 import type { WorldStates } from "../../live/rules/world-states.js";
@@ -19,13 +20,14 @@ const room = { world: "w", room: "r" };
 /** A connection that notes what it gets. */
 function connectionOf(user: string, id = user) {
   const got: string[] = [];
-  const view = {} as View;
+  const view = { sees: () => true } as unknown as View;
   const login = { user };
   return Object.assign(
     { id, world: "w", rooms: new Set<string>(), ended: false, login, got },
     {
       viewOf: () => view,
-      push: (frame: Buffer) => void got.push(frame.toString()),
+      push: (sent: Buffer | Piece) =>
+        void got.push(("bytes" in sent ? sent.bytes : sent).toString()),
     },
   ) as unknown as Connection & { got: string[] };
 }
@@ -159,4 +161,30 @@ void t.test("what is collected", async (t) => {
   throttle.close();
   await timeline.runUntil(4000);
   t.same(sent, [], "nothing after the end");
+});
+
+void t.test("in and out of many rooms", async (t) => {
+  const { timeline, ports, people, pushes } = stage("a");
+  let count = 0;
+  const countIn = () => count;
+  const crowds = new Crowds({ ...ports, pushes, countIn });
+  t.teardown(() => crowds.close());
+  const rooms = Array.from({ length: 20 }, (_, i) => `room ${i}`);
+  // Slower than what is sent together, and faster than anybody wants to know.
+  for (let round = 1; round <= 16; round++) {
+    count = round % 2;
+    for (const room of rooms) crowds.changed("w", room);
+    await timeline.runUntil(300 * round);
+  }
+  await timeline.runUntil(10_000);
+  const text = people[0]!.got.join("");
+  const sent = text.split("world.user_count_change").length - 1;
+  // Four at once for each room, and one a second.
+  t.ok(sent >= 20 * 4 && sent <= 20 * (4 + 6), `${sent} changes`);
+  for (const room of rooms) {
+    const last = (users: string) =>
+      text.lastIndexOf(JSON.stringify({ room, users }));
+    t.ok(last("none") > last("few"), room);
+  }
+  t.equal(crowds.in("other", "words").changes, 0, "another world");
 });

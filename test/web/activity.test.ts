@@ -1,3 +1,5 @@
+import { mock } from "node:test";
+import { setImmediate } from "node:timers/promises";
 import t from "tap";
 import { get, writable } from "svelte/store";
 import type { Activity } from "../../client/index.js";
@@ -8,7 +10,6 @@ import {
   samples,
 } from "../../web/state/activity.js";
 import { pollWhile } from "../../web/state/polling.js";
-import { until } from "../helper.js";
 
 const sample = (more: Partial<Activity> = {}): Activity => ({
   connections: 3,
@@ -74,6 +75,15 @@ void t.test("a plot", async (t) => {
 });
 
 void t.test("polling, only while it is wanted", async (t) => {
+  mock.timers.enable({ apis: ["setTimeout"] });
+  t.teardown(() => mock.timers.reset());
+  /** Lets time pass, in milliseconds, and everything happen that is due. */
+  const pass = async (duration: number) => {
+    for (let i = 0; i < duration; i++) {
+      await setImmediate();
+      mock.timers.tick(1);
+    }
+  };
   const wanted = writable(false);
   let calls = 0;
   let fails = false;
@@ -85,23 +95,24 @@ void t.test("polling, only while it is wanted", async (t) => {
     },
     { every: 2, slowest: 8 },
   );
-  await new Promise((resolve) => setTimeout(resolve, 10));
-  t.equal(calls, 0);
+  const after = async (duration: number) => {
+    const before = calls;
+    await pass(duration);
+    return calls - before;
+  };
+  t.equal(await after(10), 0);
   wanted.set(true);
   t.equal(calls, 1, "at once");
-  await until(() => calls > 3);
+  t.equal(await after(8), 4);
   fails = true;
-  await until(() => calls > 6);
+  await pass(20);
+  t.equal(await after(16), 2, "slowly");
   wanted.set(false);
-  // What was under way may end.
-  await new Promise((resolve) => setTimeout(resolve, 20));
-  const before = calls;
-  await new Promise((resolve) => setTimeout(resolve, 20));
-  t.equal(calls, before, "it rests");
+  t.equal(await after(20), 0, "it rests");
   fails = false;
+  const before = calls;
   wanted.set(true);
   t.equal(calls, before + 1);
   end();
-  await new Promise((resolve) => setTimeout(resolve, 20));
-  t.equal(calls, before + 1, "it ended");
+  t.equal(await after(20), 0, "it ended");
 });
