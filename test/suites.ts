@@ -37,28 +37,31 @@ export const suites: Readonly<Record<string, Suite>> = {
 export const lengthy: Readonly<Record<string, readonly string[]>> = {
   db: tests(
     ...["bus", "deletions", "draft", "dump", "erased-log", "erased-questions"],
-    ...["short-hints", "upgrade"],
+    ...["resting", "short-hints", "turns", "upgrade"],
   ),
   live: tests(
-    ...["attendance", "changes", "costs", "deflate", "floods", "floors"],
-    ...["invites", "limits", "properties", "records", "revocation", "spent"],
-    ...["states", "stored-json", "upgrade", "web-push"],
+    ...["attendance", "changes", "costs", "deflate", "doubts", "floods"],
+    ...["floors", "invites", "limits", "properties", "records", "revocation"],
+    ...["sight", "spent", "states", "stored-json", "upgrade", "votes"],
+    "web-push",
   ),
   plugins: tests(
-    ...["abandoned", "body-arrived", "docs", "draining", "metrics"],
+    ...["abandoned", "address", "auth/identity", "auth/issuers", "auth-keys"],
+    ...["body-arrived", "cors", "docs", "draining", "metrics"],
     ...["outbound/outbound", "pipelining", "pressure", "protocol"],
-    ...["retention", "upload/images", "uploaders", "versions", "web-stream"],
+    ...["retention", "upload/images", "uploaders", "versions", "web"],
+    "web-stream",
   ),
   routes: tests(
-    ...["media", "media-parts", "schedule-import", "upload-access"],
-    ...["upload-bodies", "upload-images", "upload-limits", "upload-queue"],
-    "upload-refusals",
+    ...["activity", "media", "media-parts", "schedule-import"],
+    ...["upload-access", "upload-bodies", "upload-images", "upload-limits"],
+    ...["upload-queue", "upload-refusals"],
   ),
   cli: tests(
-    ...["chat", "check", "connections", "demo", "restore", "votes"],
+    ...["chat", "check", "connections", "demo", "restore", "token", "votes"],
     ...["world-export-import", "world-files"],
   ),
-  client: tests("lists", "package", "reconnection"),
+  client: tests("docs", "lists", "package", "reconnection", "server"),
 };
 
 function tests(...names: string[]): string[] {
