@@ -19,6 +19,7 @@ import {
   room,
   shared,
   toBare,
+  type Work,
 } from "./works.js";
 
 /** How many people do something for each message. */
@@ -96,7 +97,15 @@ const slow: Group = {
 
 const ROOMS = Math.ceil(PEOPLE / 10);
 
-const roomKinds: Kind[] = ["foyer", "bare", "committing"];
+/** With `OTHER`, the folder `dist` of another build, that build is measured, too. */
+const others: Kind[] = process.env.OTHER ? ["other"] : [];
+
+/** The works that compare with another build, if there is one. */
+const ifOther = (...works: Work[]) => (others.length > 0 ? works : []);
+
+const toOther = `${cost}, to that of another build`;
+
+const roomKinds: Kind[] = ["foyer", "bare", "committing", ...others];
 
 const manyRooms = shared(roomKinds, (hall, kind, seconds) =>
   talk(hall, `${kind}, ${ROOMS} rooms`, ROOMS, 2 * seconds),
@@ -118,6 +127,14 @@ const rooms: Group = {
       { atMost: 1.3 },
       ({ foyer, committing }) => foyer.cost / committing.cost,
     ),
+    ...ifOther(
+      manyRooms(
+        `${ROOMS.toLocaleString("en")} rooms × 10 people × 1 a second, cost to the other`,
+        toOther,
+        {},
+        ({ foyer, other }) => foyer.cost / other.cost,
+      ),
+    ),
   ],
 };
 
@@ -134,10 +151,12 @@ async function marked(hall: Hall, kind: Kind, seconds: number) {
 const unmarkedTalk = (hall: Hall, kind: Kind, seconds: number) =>
   talk(hall, `${kind}, no marks`, 5, 2 * seconds);
 
-const marking = shared(["foyer", "bare"], marked);
+const markKinds: Kind[] = ["foyer", "bare", ...others];
+
+const marking = shared(markKinds, marked);
 
 const marks: Group = {
-  kinds: ["foyer", "bare"],
+  kinds: markKinds,
   plan: { people: BUSY, speakers: SPEAKERS },
   works: [
     marking(
@@ -145,6 +164,14 @@ const marks: Group = {
       `${cost}, ${toBare}`,
       { atMost: 2.5 },
       ({ foyer, bare }) => foyer.cost / bare.cost,
+    ),
+    ...ifOther(
+      marking(
+        `${busy} people × 5 a second, all mark all as read, cost to the other`,
+        toOther,
+        {},
+        ({ foyer, other }) => foyer.cost / other.cost,
+      ),
     ),
     {
       name: `${busy} people × 5 a second, all mark all as read, cost to none`,

@@ -1,4 +1,5 @@
-import { join } from "node:path";
+import { join, resolve } from "node:path";
+import { pathToFileURL } from "node:url";
 import type { EngineChoice } from "../../db/choice.js";
 import { openEngines } from "../../db/open.js";
 import { processorTimeOf, residentOf, treeOf } from "../figures.js";
@@ -85,18 +86,28 @@ export async function newVenue(
   }
 }
 
+/** Each build makes its own tables. @param build the folder `dist` of another one. */
+function venueBy(build: string | undefined): typeof newVenue {
+  if (build === undefined) return newVenue;
+  const file = pathToFileURL(join(resolve(build), "bench/crowd/halls.js")).href;
+  return async (rooms) => {
+    const other = (await import(file)) as { newVenue: typeof newVenue };
+    return other.newVenue(rooms);
+  };
+}
+
 /** Starts a server and lets people in. */
 export async function openHall(
   kind: Kind,
   { rooms: count = 1, env, ...guests }: Plan,
 ): Promise<Hall> {
+  const build = kind === "other" ? process.env.OTHER : undefined;
   const venue = isFoyer(kind)
-    ? await newVenue(count)
+    ? await venueBy(build)(count)
     : {
         dataDir: "",
         rooms: Array.from({ length: count }, (_, n) => `room-${n}`),
       };
-  const build = kind === "other" ? process.env.OTHER : undefined;
   const server = isFoyer(kind)
     ? await startFoyer(venue.dataDir, { ...UNLIMITED, ...env }, build)
     : await startProgram(join(import.meta.dirname, "references.js"), [kind]);

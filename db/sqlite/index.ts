@@ -186,7 +186,10 @@ function storeIn(
     },
     users: {
       enter: async (worldId, visitor, by) =>
-        toUser(await writer.run("enterUser", by, worldId, sent(visitor))),
+        users.written(
+          worldId,
+          await writer.run("enterUser", by, worldId, sent(visitor)),
+        ),
       get: async (...args) => read(() => users.get(...args)),
       find: async (...args) => read(() => users.find(...args)),
       getMany: async (...args) => read(() => users.getMany(...args)),

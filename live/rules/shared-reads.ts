@@ -13,11 +13,19 @@ interface Reading<K, V> {
   isStale: boolean;
 }
 
+/** A value that is kept. */
+interface Kept<K, V> {
+  readonly key: K;
+  readonly value: V;
+}
+
 /** How {@link SharedReads} are made. Sizes are in characters of JSON. */
-interface SharedReadsOptions<V> {
+interface SharedReadsOptions<K, V> {
   /** Whether this process has got all entries of a world up to a second ago. */
   readonly isCurrent: (world: string) => boolean;
-  /** How many values are kept: each entry of the log looks at all of them. */
+  /** The room or channel whose values are mostly forgotten together. */
+  readonly placeOf: (key: K) => string;
+  /** How many values are kept: some entries of the log look at all of them. */
   readonly most: number;
   /** How large they are, all together and each. A larger value is read each time. */
   readonly mostSize: number;
@@ -31,16 +39,22 @@ interface SharedReadsOptions<V> {
  */
 export class SharedReads<K extends ReadKey, V extends object> {
   readonly #isCurrent: (world: string) => boolean;
-  readonly #kept: LRUCache<string, { key: K; value: V }>;
+  readonly #placeOf: (key: K) => string;
+  readonly #kept: LRUCache<string, Kept<K, V>>;
+  /** The same values by their places. */
+  readonly #places = new Map<string, Map<string, Kept<K, V>>>();
   readonly #reading = new Map<string, Reading<K, V>>();
 
-  constructor(options: SharedReadsOptions<V>) {
+  constructor(options: SharedReadsOptions<K, V>) {
     this.#isCurrent = options.isCurrent;
+    this.#placeOf = options.placeOf;
     this.#kept = new LRUCache({
       max: options.most,
       maxSize: options.mostSize,
       maxEntrySize: options.mostEach,
       sizeCalculation: ({ value }) => options.sizeOf(value),
+      onInsert: (kept, name) => this.#note(kept, name),
+      dispose: (kept, name) => this.#lose(kept, name),
     });
   }
 
@@ -68,16 +82,50 @@ export class SharedReads<K extends ReadKey, V extends object> {
 
   /** @param isOver whether a value may have changed, which is undefined while it is read. */
   forget(isOver: (key: K, value?: V) => boolean): void {
-    for (const [name, { key, value }] of [...this.#kept.entries()]) {
-      if (isOver(key, value)) this.#kept.delete(name);
-    }
-    for (const reading of this.#reading.values()) {
-      if (isOver(reading.key)) reading.isStale = true;
-    }
+    for (const values of this.#places.values()) this.#drop(values, isOver);
+    this.#spoil(isOver);
+  }
+
+  /** Forgets the values of a place. */
+  forgetPlace(place: string): void {
+    const values = this.#places.get(place);
+    if (values) this.#drop(values, () => true);
+    this.#spoil((key) => this.#placeOf(key) === place);
   }
 
   /** Forgets the values of a world. */
   forgetWorld(world: string): void {
     this.forget((key) => key.world === world);
+  }
+
+  #drop(
+    values: ReadonlyMap<string, Kept<K, V>>,
+    isOver: (key: K, value: V) => boolean,
+  ): void {
+    for (const [name, { key, value }] of values) {
+      if (isOver(key, value)) this.#kept.delete(name);
+    }
+  }
+
+  /** Keeps no value that is being read now. */
+  #spoil(isOver: (key: K) => boolean): void {
+    for (const reading of this.#reading.values()) {
+      if (isOver(reading.key)) reading.isStale = true;
+    }
+  }
+
+  #note(kept: Kept<K, V>, name: string): void {
+    const place = this.#placeOf(kept.key);
+    const values = this.#places.get(place);
+    if (values) values.set(name, kept);
+    else this.#places.set(place, new Map([[name, kept]]));
+  }
+
+  #lose(kept: Kept<K, V>, name: string): void {
+    const place = this.#placeOf(kept.key);
+    const values = this.#places.get(place);
+    // Another value of the same name may have replaced it.
+    if (values?.get(name) === kept) values.delete(name);
+    if (values?.size === 0) this.#places.delete(place);
   }
 }

@@ -1,8 +1,11 @@
 import type { Clock } from "../../db/log/clock.js";
 import type { Login } from "./login-state.js";
 
-/** How often a connection that is logged in is looked at, in milliseconds: its token may expire. */
-const LOOKED_AT = 1000;
+/**
+ * How often a connection that is logged in is looked at at least, in milliseconds: its token
+ * may expire earlier than it seemed, if the system sets its clock forward.
+ */
+const LOOKED_AT = 10_000;
 
 /** A connection is closed after this many ping intervals without a frame. */
 const SILENT_INTERVALS = 2.4;
@@ -88,6 +91,7 @@ export class Heartbeat {
   ): "auth.timeout" | "auth.expired_token" | "silent" | "ping" | undefined {
     const { clock, limits } = this.#ports;
     const { authTimeout, pingInterval } = limits;
+    const silentAt = lastFrame + SILENT_INTERVALS * pingInterval;
     if (!login) {
       this.#nextLook = now + TICK;
       // While a login is carried out, or waits for its turn, it is the client that waits.
@@ -97,9 +101,14 @@ export class Heartbeat {
       const left = expires * 1000 - clock.date();
       if (left <= 0) return "auth.expired_token";
       const nextPing = this.#lastPing + pingInterval;
-      this.#nextLook = Math.min(now + Math.min(LOOKED_AT, left), nextPing);
+      this.#nextLook = Math.min(
+        now + LOOKED_AT,
+        now + left,
+        nextPing,
+        silentAt,
+      );
     }
-    if (now - lastFrame >= SILENT_INTERVALS * pingInterval) return "silent";
+    if (now >= silentAt) return "silent";
     if (now - this.#lastPing < pingInterval) return undefined;
     this.#lastPing = now;
     return "ping";

@@ -98,7 +98,39 @@ void t.test("a change of each column", async (t) => {
     await new Promise(setImmediate);
     t.equal(await read(), kept, "which is kept while others change");
   }
-  db.prepare("DELETE FROM users").run();
+  // Users and rooms go with their world.
+  db.pragma("foreign_keys = ON");
+  db.prepare("DELETE FROM worlds").run();
   await new Promise(setImmediate);
   t.equal(await getUser(), undefined);
+  t.equal(await getRoom(), undefined);
+  t.equal(await world(), undefined);
+  await store.worlds.create(worldOf("demo"));
+  t.equal(await getUser(), undefined, "nor does a new world bring them back");
+});
+
+void t.test("a change of the issuers of a world", async (t) => {
+  const dataDir = testdir(t);
+  const store = openStore(t, dataDir);
+  const db = new Database(join(dataDir, "foyer.db"));
+  t.teardown(() => db.close());
+  await store.worlds.create(worldOf("demo"));
+  const trusting = async () => {
+    // Commits of others are seen from the next turn on.
+    await new Promise(setImmediate);
+    const worlds = await store.worlds.issuing("them", "us");
+    return worlds.map(({ value }) => value.title);
+  };
+  t.strictSame(await trusting(), [], "a list without worlds is kept, too");
+  db.prepare("INSERT INTO world_issuers VALUES ('demo', 'them', 'us')").run();
+  const { title } = worldOf("demo");
+  t.strictSame(await trusting(), [title]);
+  db.prepare("UPDATE worlds SET title = 'New'").run();
+  t.strictSame(await trusting(), ["New"]);
+  db.prepare("UPDATE world_issuers SET audience = 'others'").run();
+  t.strictSame(await trusting(), []);
+  db.prepare("UPDATE world_issuers SET audience = 'us'").run();
+  t.strictSame(await trusting(), ["New"]);
+  db.prepare("DELETE FROM world_issuers").run();
+  t.strictSame(await trusting(), []);
 });

@@ -6,6 +6,7 @@ import program from "./program.js";
 import programLinks from "./program-links.js";
 import pruned from "./pruned.js";
 import push from "./push.js";
+import rowChanges from "./row-changes.js";
 import webhooksAndAudit from "./webhooks-and-audit.js";
 import type { SharedMigration } from "./dialects.js";
 
@@ -25,4 +26,5 @@ export const shared: readonly SharedMigration[] = [
   namedQuestions,
   ...auditColumns,
   auditInLog,
+  rowChanges,
 ];

@@ -13,7 +13,10 @@ const MAX_SIZE = 16 * 1024 * 1024;
 /** The memory of an entry beside its value, in characters. */
 const ENTRY_OVERHEAD = 500;
 
-/** A cache for values of one kind that are valid until the next write of any process. */
+/**
+ * A cache for values of one kind that are valid until the next write of any process, or the next
+ * change that is counted.
+ */
 interface CachedReads<V> {
   /** @param load reads the value, and its size in characters. */
   read(key: string, load: () => { value: V; size: number }): V;
@@ -22,6 +25,15 @@ interface CachedReads<V> {
   /** Keeps a value that was read elsewhere. */
   keep(key: string, value: V, size: number): void;
 }
+
+/**
+ * Whose changes the database counts: worlds, rooms and issuers together, or users. Triggers do,
+ * so it counts the writes of every process.
+ */
+type Counted = "places" | "users";
+
+/** The numbers of changes in one state of the database. */
+type Counts = Readonly<Record<Counted, number>>;
 
 /** A cache for values that are each made from one row and are valid until that row changes. */
 interface CachedRows<R extends object, V> {
@@ -65,11 +77,14 @@ export class ReadCache {
   readonly #db: Connection;
   readonly #begin;
   readonly #version;
+  readonly #counts;
   readonly #commit;
   readonly #rollBack;
   readonly #caches: Cache<unknown>[] = [];
   /** The state that the caches hold. */
   #seen = -1;
+  /** The counts of that state, once something asked for them. */
+  #counted: Counts | undefined;
   #reading = false;
   /** The turn in which the transaction began. */
   #turn = -1;
@@ -79,6 +94,10 @@ export class ReadCache {
     this.#db = db;
     this.#begin = db.prepare("BEGIN");
     this.#version = db.prepare<[], number>("PRAGMA data_version").pluck();
+    this.#counts = db.prepare<[], Counts>(
+      // The users of a deleted world are not counted by themselves.
+      "SELECT places, places + users AS users FROM row_changes",
+    );
     this.#commit = db.prepare("COMMIT");
     this.#rollBack = db.prepare("ROLLBACK");
   }
@@ -87,6 +106,12 @@ export class ReadCache {
   get state(): number {
     this.enter();
     return this.#seen;
+  }
+
+  /** How often rows had changed in the state that all reads see until the turn ends. */
+  #changesOf(counted: Counted): number {
+    this.#counted ??= this.#counts.get()!;
+    return this.#counted[counted];
   }
 
   /** Makes the next read see everything that is committed by now. */
@@ -105,11 +130,20 @@ export class ReadCache {
   /**
    * A cache for values of one kind.
    * @param size the bound for all of them, in characters as they were read.
+   * @param counted the changes that end them; by default, any commit does.
    */
-  reads<V>(size = MAX_SIZE): CachedReads<V> {
+  reads<V>(size = MAX_SIZE, counted?: Counted): CachedReads<V> {
     const cache = new Cache<V>(size);
-    this.#caches.push(cache);
-    const find = (key: string) => cache.get(key);
+    if (counted === undefined) this.#caches.push(cache);
+    let seen = -1;
+    const find = (key: string) => {
+      if (counted !== undefined) {
+        const changes = this.#changesOf(counted);
+        if (changes !== seen) cache.clear();
+        seen = changes;
+      }
+      return cache.get(key);
+    };
     const keep = (key: string, value: V, size: number) =>
       cache.set(key, value, ENTRY_OVERHEAD + key.length + size);
     return {
@@ -126,10 +160,15 @@ export class ReadCache {
   }
 
   /**
-   * A cache for values that stay valid when other rows are written.
+   * A cache for values that stay valid when other rows are written. While the count of changes
+   * stays the same, so does every row; otherwise a row is compared.
    * @param select selects a row.
+   * @param counted counts each change of such a row.
    */
-  rows<R extends object, V>(select: Statement<string[], R>): CachedRows<R, V> {
+  rows<R extends object, V>(
+    select: Statement<string[], R>,
+    counted: Counted,
+  ): CachedRows<R, V> {
     const cache = new Cache<{ row: R; value: V; seen: number }>(MAX_SIZE);
     const isStored = rowComparison(this.#db, select);
     // The row and its JSON take about the same memory.
@@ -143,18 +182,19 @@ export class ReadCache {
       keep,
       read: (key, params, make, row) => {
         const known = cache.get(key);
-        if (known?.seen === this.#seen) return known.value;
+        const changes = this.#changesOf(counted);
+        if (known?.seen === changes) return known.value;
         if (
           known &&
           (row ? sameValues(known.row, row) : isStored(params, known.row))
         ) {
-          known.seen = this.#seen;
+          known.seen = changes;
           return known.value;
         }
         row ??= select.get(...params);
         if (!row) return undefined;
         const value = make(row);
-        keep(key, row, value, this.#seen);
+        keep(key, row, value, changes);
         return value;
       },
     };
@@ -173,6 +213,7 @@ export class ReadCache {
       const version = this.#version.get()!;
       if (version !== this.#seen) {
         for (const cache of this.#caches) cache.clear();
+        this.#counted = undefined;
         this.#seen = version;
       }
     } catch (error) {

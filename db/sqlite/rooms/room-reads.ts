@@ -71,7 +71,7 @@ export function roomReads(db: Connection, cache: ReadCache) {
   const rooms = cache.rows<
     WholeRoomRow,
     { worldId: string; room: Versioned<RoomValue> }
-  >(select);
+  >(select, "places");
   const groups = cache.reads<readonly ViewGroup[]>();
   const counts = cache.reads<number>();
   const prepared = new Map<string, ReturnType<Connection["prepare"]>>();

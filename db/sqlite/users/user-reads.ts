@@ -57,6 +57,7 @@ export function userReads(db: Connection, cache: ReadCache) {
   const named = cache.reads<{ user: UserRecord | undefined }>(MAX_NAMED);
   const users = cache.rows<UserRow, { worldId: string; user: UserRecord }>(
     select,
+    "users",
   );
 
   function get(worldId: string, id: string): UserRecord | undefined {

@@ -29,8 +29,11 @@ export function worldReads(db: Connection, cache: ReadCache) {
     )
     .pluck();
 
-  const worlds = cache.rows<WorldRow, Versioned<World>>(select);
-  const issuers = cache.reads<readonly Versioned<World>[]>(MAX_ISSUERS);
+  const worlds = cache.rows<WorldRow, Versioned<World>>(select, "places");
+  const issuers = cache.reads<readonly Versioned<World>[]>(
+    MAX_ISSUERS,
+    "places",
+  );
 
   const get = (id: string): Versioned<World> | undefined =>
     worlds.read(id, [id], readWorld);

@@ -8,7 +8,7 @@ import type { Json, SharedJson } from "../../rules/encoding.js";
 import { SharedReads } from "../../rules/shared-reads.js";
 import type { EntryHandlers } from "../../module.js";
 
-/** How many pages are kept: each event of a user looks at all of them. */
+/** How many pages are kept: each entry about a user looks at all of them. */
 const MAX_PAGES = 256;
 
 /**
@@ -68,6 +68,7 @@ export class PageCache {
   constructor(isCurrent: (world: string) => boolean) {
     const pages = new SharedReads<PageKey, Page>({
       isCurrent,
+      placeOf: ({ channel }) => channel,
       most: MAX_PAGES,
       mostSize: MAX_SIZE,
       mostEach: MAX_PAGE,
@@ -75,7 +76,7 @@ export class PageCache {
     });
     this.#pages = pages;
     const ofChannel = ({ channel }: { channel: string }) =>
-      pages.forget((key) => key.channel === channel);
+      pages.forgetPlace(channel);
     const ofUser = ({ world, user }: { world: string; user: string }) =>
       pages.forget(
         (key, page) => key.world === world && (!page || page.found.has(user)),

@@ -3,7 +3,7 @@ import type { EntryHandlers } from "../../module.js";
 import { SharedReads } from "../../rules/shared-reads.js";
 import type { ItemName } from "./shared.js";
 
-/** How many lists of a kind are kept: each entry about an item looks at all of them. */
+/** How many lists of a kind are kept. */
 const MAX_LISTS = 256;
 
 /** How large they are, all together and each, in characters of JSON. */
@@ -46,6 +46,7 @@ export class ItemLists<I extends Item> {
   constructor(kind: ItemName, isCurrent: (world: string) => boolean) {
     const lists = new SharedReads<ListKey, SharedList<I>>({
       isCurrent,
+      placeOf: ({ room }) => room,
       most: MAX_LISTS,
       mostSize: MAX_SIZE,
       mostEach: MAX_LIST,
@@ -53,8 +54,7 @@ export class ItemLists<I extends Item> {
       sizeOf: ({ items }) => 3 * JSON.stringify(items).length,
     });
     this.#lists = lists;
-    const ofRoom = ({ world, room }: { world: string; room: string }) =>
-      lists.forget((key) => key.world === world && key.room === room);
+    const ofRoom = ({ room }: { room: string }) => lists.forgetPlace(room);
     const ofWorld = ({ world }: { world: string }) => this.forget(world);
     this.handlers = {
       [`${kind}.saved`]: ofRoom,
