@@ -1,12 +1,6 @@
 import type { Clock } from "../../db/log/clock.js";
 import type { Login } from "./login-state.js";
 
-/**
- * How often a connection that is logged in is looked at at least, in milliseconds: its token
- * may expire earlier than it seemed, if the system sets its clock forward.
- */
-const LOOKED_AT = 10_000;
-
 /** A connection is closed after this many ping intervals without a frame. */
 const SILENT_INTERVALS = 2.4;
 
@@ -101,12 +95,7 @@ export class Heartbeat {
       const left = expires * 1000 - clock.date();
       if (left <= 0) return "auth.expired_token";
       const nextPing = this.#lastPing + pingInterval;
-      this.#nextLook = Math.min(
-        now + LOOKED_AT,
-        now + left,
-        nextPing,
-        silentAt,
-      );
+      this.#nextLook = Math.min(now + left, nextPing, silentAt);
     }
     if (now >= silentAt) return "silent";
     if (now - this.#lastPing < pingInterval) return undefined;

@@ -60,10 +60,13 @@ export class Sockets {
   readonly #around: Surroundings;
   readonly #looks = new Agenda<Connection>();
   #stopTicks = () => {};
+  /** By how much the date was ahead of the clock that nothing sets, when all were looked at. */
+  #ahead: number;
 
   constructor(ports: SocketPorts) {
     this.#ports = ports;
     const { clock, random, pump, backlog, limits, metrics, log } = ports;
+    this.#ahead = clock.date() - clock.now();
     this.#around = {
       ...{ clock, random, pump, backlog, limits, metrics },
       turns: new Turns(clock),
@@ -141,9 +144,15 @@ export class Sockets {
     this.#stopTicks = clock.after(TICK, () => {
       this.#tickLater();
       const now = clock.now();
-      for (const connection of this.#looks.take(now)) {
+      const ahead = clock.date() - now;
+      // Somebody has set the date, so any token may have expired.
+      const wasSet = Math.abs(ahead - this.#ahead) > TICK;
+      if (wasSet) this.#ahead = ahead;
+      const due = this.#looks.take(now);
+      for (const connection of wasSet ? [...sockets.values()] : due) {
         // A look that was brought forward has another entry.
-        if (connection.nextLook > now || !sockets.has(connection.id)) continue;
+        const isDue = wasSet || connection.nextLook <= now;
+        if (!isDue || !sockets.has(connection.id)) continue;
         const reason = connection.tick(now);
         if (reason) throwOut(connection, reason);
         this.#looks.add(connection, connection.nextLook);
