@@ -101,7 +101,6 @@ export const nightly: Readonly<Record<string, string>> = {
     "engines/moving",
     "engines/s3-answers",
     "engines/valkey-away",
-    "engines/valkey-bytes",
     "engines/valkey-ends",
   ]),
   ...leave("the kills of nodes and engines are tried", [
