@@ -323,6 +323,12 @@ export interface Store {
   readonly webhooks: WebhookStore;
   readonly audit: AuditStore;
   readonly log: LogStore;
+  /**
+   * Reads at once what identifies a caller. Only an engine that answers without waiting has it.
+   * @param look reads; all that it reads is of one state.
+   * @throws {StoreError} as the other methods reject.
+   */
+  atOnce?<T>(look: (rows: RowsAtOnce) => T): T;
   /** How much there is now. */
   counts(): Promise<Counts>;
   /**
@@ -330,6 +336,16 @@ export interface Store {
    * called later reject with `unusable`. A second call does nothing.
    */
   close(): Promise<void>;
+}
+
+/** What {@link Store.atOnce} reads. Each is as `get` or `find` reads it. */
+export interface RowsAtOnce {
+  readonly world: (id: string) => Versioned<World> | undefined;
+  readonly room: (
+    worldId: string,
+    id: string,
+  ) => Versioned<RoomValue> | undefined;
+  readonly user: (worldId: string, tokenId: string) => UserRecord | undefined;
 }
 
 /** The fields that {@link WorldStore.configure} replaces. */

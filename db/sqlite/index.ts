@@ -3,6 +3,7 @@ import type { OnAppended } from "../log/entries.js";
 import { type Author, SERVER } from "../contract/author.js";
 import {
   type RoomPage,
+  type RowsAtOnce,
   type Store,
   StoreError,
   type Versioned,
@@ -115,6 +116,11 @@ function storeIn(
   const chat = chatReads(db);
   const log = logReads(db);
   const counts = countReads(db);
+  const rowsAtOnce: RowsAtOnce = {
+    world: worlds.get,
+    room: rooms.get,
+    user: (worldId, tokenId) => users.find(worldId, { tokenId }),
+  };
   migrated.close();
   let closed = false;
   const sql = sqlOn(db, read);
@@ -232,6 +238,7 @@ function storeIn(
       prune: (world, before, audited = 0) =>
         writer.run("pruneLog", undefined, world, before, audited),
     },
+    atOnce: (look) => read(() => look(rowsAtOnce)),
     counts: async () => read(counts),
     refresh: () => cache.refresh(),
     serve() {

@@ -2,9 +2,10 @@ import type {
   FastifyInstance,
   FastifyRequest,
   onRequestAsyncHookHandler,
+  onRequestHookHandler,
   RouteOptions,
 } from "fastify";
-import type { Versioned } from "../../db/contract/store.js";
+import type { UserRecord, Versioned } from "../../db/contract/store.js";
 import {
   CALL,
   isWithheld,
@@ -86,7 +87,7 @@ export async function routesRequire(
 export function guardOf(
   app: FastifyInstance,
   { method, url, config }: RouteOptions,
-): onRequestAsyncHookHandler | undefined {
+): onRequestHookHandler | onRequestAsyncHookHandler | undefined {
   const requires = config?.requires ?? (app as Scope)[kRequires];
   if (requires === undefined) {
     throw new Error(
@@ -106,15 +107,17 @@ function guardBy(admission: Admission): onRequestAsyncHookHandler {
   };
 }
 
-function guardCalls(
-  requires: readonly PermissionKey[],
-): onRequestAsyncHookHandler {
+function guardCalls(requires: readonly PermissionKey[]): onRequestHookHandler {
   const admission = (request: FastifyRequest) => authorize(request, requires);
-  return async function guard(request, reply) {
+  return function guard(request, reply, done) {
     request.admission = admission;
-    await admission(request);
-    // A shared cache must not give one caller's answer to another.
-    reply.header("cache-control", "private, no-cache");
+    const admitted = () => {
+      // A shared cache must not give one caller's answer to another.
+      reply.header("cache-control", "private, no-cache");
+      done();
+    };
+    if (isAdmittedAtOnce(request, requires)) admitted();
+    else admission(request).then(admitted, done);
   };
 }
 
@@ -165,26 +168,79 @@ export async function authorize(
     throw refusalOf(error, authorization);
   }
   const { identity, world } = found;
-  request.caller = identity;
-  request.world = world;
+  if (!may(identity, CALL, { world: world.value })) throw forbidden();
+  const { tokenId } = identity;
+  const room =
+    room_id === undefined
+      ? undefined
+      : await store.rooms.get(world_id, room_id);
+  // A uid may be empty.
+  const user =
+    tokenId === undefined
+      ? undefined
+      : await store.users.find(world_id, { tokenId });
+  if (!admit(request, requires, found, room, user)) throw forbidden();
+}
+
+/**
+ * Does the same without waiting, for a caller whom {@link authorize} would admit. Its promises
+ * would take 3 to 7 % of a read.
+ * @returns false if {@link authorize} has to decide.
+ */
+function isAdmittedAtOnce(
+  request: FastifyRequest,
+  requires: readonly PermissionKey[],
+): boolean {
+  const { recognize, store } = request.server;
+  const token = tokenIn(request.headers.authorization);
+  if (token === undefined || !store.atOnce) return false;
+  const { world_id, room_id } = request.params as Named;
+  try {
+    return store.atOnce((rows) => {
+      const found = recognize(token, world_id, rows.world);
+      if (!found) return false;
+      const { tokenId } = found.identity;
+      const room =
+        room_id === undefined ? undefined : rows.room(world_id, room_id);
+      const user =
+        tokenId === undefined ? undefined : rows.user(world_id, tokenId);
+      return admit(request, requires, found, room, user);
+    });
+  } catch {
+    // The refusal, or the fault of the store, comes from there, too.
+    return false;
+  }
+}
+
+/**
+ * Decides on a caller, and sets the fields of the request if they are admitted.
+ * @param room the room that the path names, unless there is none.
+ * @param user the user that the token names, unless there is none.
+ */
+function admit(
+  request: FastifyRequest,
+  requires: readonly PermissionKey[],
+  { identity, world }: Identified,
+  room: Versioned<Room> | undefined,
+  user: UserRecord | undefined,
+): boolean {
+  const { room_id } = request.params as Named;
   const place: { world: World; room?: Room } = { world: world.value };
-  if (!may(identity, CALL, place)) throw forbidden();
+  if (!may(identity, CALL, place)) return false;
   if (room_id !== undefined) {
-    const room = await store.rooms.get(world_id, room_id);
-    if (!room) throw forbidden();
-    request.room = room;
+    if (!room) return false;
     place.room = room.value;
   }
-  if (!may(identity, requires, place)) throw forbidden();
-  const { tokenId } = identity;
-  if (tokenId === undefined) return;
-  const user = await store.users.find(world_id, { tokenId });
+  if (!may(identity, requires, place)) return false;
   const state = user?.moderation_state ?? "";
   // Of a silenced user, moderation takes all but a few keys.
-  if (state === "banned" || requires.some((key) => isWithheld(state, key))) {
-    throw forbidden();
-  }
+  if (state === "banned") return false;
+  if (requires.some((key) => isWithheld(state, key))) return false;
+  request.caller = identity;
+  request.world = world;
+  if (room) request.room = room;
   request.callerId = user?.id ?? null;
+  return true;
 }
 
 /** The answer to a caller who could not be identified. */

@@ -67,6 +67,17 @@ export type Identify = (
   worldId: string,
 ) => Promise<Identified>;
 
+/**
+ * The identity of a token that a world proved before, and proves now; undefined if
+ * {@link Identify} has to decide. It never waits.
+ * @param worldOf reads a world.
+ */
+export type Recognize = (
+  token: string,
+  worldId: string,
+  worldOf: (id: string) => Versioned<World> | undefined,
+) => Identified | undefined;
+
 /** A token that no key proved. */
 interface RefusedToken {
   readonly named: Named;
@@ -102,7 +113,7 @@ const refusal = new IdentityError(
 const foreign = new IdentityError("foreign", "The token is of another world.");
 
 /**
- * Makes the function that identifies callers by the keys of worlds.
+ * Makes the functions that identify callers by the keys of worlds.
  * @param worlds gives a world only if the token may belong to it. Otherwise the
  *   time of an answer would tell strangers whether a world exists.
  * @param foreignTokens verifies the tokens of other issuers.
@@ -111,7 +122,7 @@ export function identification(
   worlds: Pick<WorldStore, "get" | "issuing">,
   decode: Decode,
   foreignTokens: ForeignTokens,
-): Identify {
+): { identify: Identify; recognize: Recognize } {
   // The clock and the keys of the world are checked again on every use.
   const verified = new Cache<VerifiedToken>(MAX_VERIFIED);
   // A client with a bad token tends to repeat it: without this cache each
@@ -134,8 +145,7 @@ export function identification(
     worldId: string,
     { anywhere = false }: Credentials,
   ): Promise<Identified> {
-    const found = verified.get(signatureOf(token));
-    const known = found?.token === token ? found : undefined;
+    const known = knownBy(token);
     if (known?.worldId === worldId) {
       const world = await worlds.get(worldId);
       if (world && isHeldBy(world, known)) return { identity: known, world };
@@ -143,6 +153,24 @@ export function identification(
     const identified = await findProof(token, worldId, known);
     if (!anywhere && identified.world.value.id !== worldId) throw foreign;
     return identified;
+  }
+
+  function recognize(
+    ...[token, worldId, worldOf]: Parameters<Recognize>
+  ): Identified | undefined {
+    const known = knownBy(token);
+    if (known?.worldId !== worldId || known.kiosk !== undefined) {
+      return undefined;
+    }
+    const world = worldOf(worldId);
+    return world && isHeldBy(world, known)
+      ? { identity: known, world }
+      : undefined;
+  }
+
+  function knownBy(token: string): VerifiedToken | undefined {
+    const found = verified.get(signatureOf(token));
+    return found?.token === token ? found : undefined;
   }
 
   async function identifyGuest(
@@ -263,7 +291,7 @@ export function identification(
     return undefined;
   }
 
-  return identify;
+  return { identify, recognize };
 }
 
 /** The clients choose their ids, and keep them. */

@@ -1,7 +1,7 @@
 import jwt, { type Secret } from "@fastify/jwt";
 import fp from "fastify-plugin";
 import { ForeignTokens } from "./foreign-tokens.js";
-import { identification, type Identify } from "./identity.js";
+import { identification, type Identify, type Recognize } from "./identity.js";
 import { KeySets } from "./key-sets.js";
 import type { Decode } from "./tokens.js";
 
@@ -9,6 +9,8 @@ declare module "fastify" {
   interface FastifyInstance {
     /** Identifies a caller of any transport. */
     identify: Identify;
+    /** Identifies a caller without waiting, if it can. */
+    recognize: Recognize;
   }
 }
 
@@ -16,7 +18,7 @@ declare module "fastify" {
 const noKey: Secret = (_request, _token, done) =>
   done(new Error("A token is verified with a key of its world."), undefined);
 
-/** Provides `app.identify`. The guard (guard.ts) calls it for every route that requires a caller. */
+/** Provides `app.identify` and `app.recognize`. The guard (guard.ts) calls them for every route that requires a caller. */
 export default fp(
   async (app) => {
     await app.register(jwt, {
@@ -28,10 +30,13 @@ export default fp(
     const { store, outbound, log } = app;
     const keySets = new KeySets({ outbound, warn: (line) => log.warn(line) });
     const foreignTokens = new ForeignTokens(keySets, store.files);
-    app.decorate(
-      "identify",
-      identification(store.worlds, decode, foreignTokens),
+    const { identify, recognize } = identification(
+      store.worlds,
+      decode,
+      foreignTokens,
     );
+    app.decorate("identify", identify);
+    app.decorate("recognize", recognize);
     for (const name of ["world", "caller", "callerId", "room", "uploader"]) {
       app.decorateRequest(name, null);
     }
