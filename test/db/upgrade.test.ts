@@ -11,8 +11,11 @@ import {
   until,
   worldOf,
 } from "../helper.js";
+import { addFunctions } from "../../db/sqlite/engine/upgrade.js";
 import {
   copiesIn,
+  first,
+  later,
   latest,
   look,
   open,
@@ -68,6 +71,45 @@ void t.test("an old database is upgraded after a copy", async (t) => {
   const check = await foyer(dataDir, ["check"]);
   t.equal(check.code, 0, check.stdout);
   t.same(copiesIn(dataDir), [copy]);
+});
+
+void t.test("a new database is as all migrations leave one", async (t) => {
+  const migrated = testdir(t);
+  const db = open(migrated);
+  addFunctions(db);
+  for (const migration of [first, ...later]) db.exec(migration);
+  db.close();
+  const fresh = testdir(t);
+  await openStore(t, fresh).close();
+
+  const contentOf = (dataDir: string) => {
+    const db = open(dataDir);
+    const tables = db
+      .prepare(
+        "SELECT type, name, tbl_name, sql FROM sqlite_schema ORDER BY type, name",
+      )
+      .all() as { type: string; name: string }[];
+    const rows = tables
+      .filter(({ type }) => type === "table")
+      .map(({ name }) => [name, db.prepare(`SELECT * FROM "${name}"`).all()]);
+    db.close();
+    return { tables, rows };
+  };
+  const random = { at: undefined, tag: undefined };
+  const withoutRandom = ({ tables, rows }: ReturnType<typeof contentOf>) => ({
+    tables,
+    rows: rows.map(([name, found]) => [
+      name,
+      (found as object[]).map((row) => ({ ...row, ...random })),
+    ]),
+  });
+  const made = contentOf(fresh);
+  t.ok(made.tables.length > 80);
+  t.strictSame(
+    withoutRandom(made),
+    withoutRandom(contentOf(migrated)),
+    "npm run tables mends it",
+  );
 });
 
 void t.test("only serve and upgrade upgrade", async (t) => {

@@ -11,6 +11,7 @@ import Database from "better-sqlite3";
 import { StoreError } from "../../contract/store.js";
 import type { Connection } from "./connection.js";
 import { migrations } from "../migrations/index.js";
+import { newDatabase } from "../migrations/new-database.js";
 import { foldedNameOf } from "../../rules/rows.js";
 import { foldedFieldsIn } from "../../rules/user-fields.js";
 
@@ -149,7 +150,9 @@ export function migrate(db: Connection): void {
   const run = db.transaction(() => {
     const version = schemaVersionOf(db);
     if (version === LATEST) return;
-    for (const migration of migrations.slice(version)) db.exec(migration);
+    if (version === 0) db.exec(newDatabase.sql);
+    const present = version === 0 ? newDatabase.version : version;
+    for (const migration of migrations.slice(present)) db.exec(migration);
     db.pragma(`application_id = ${APPLICATION_ID}`);
     db.pragma(`user_version = ${LATEST}`);
   });

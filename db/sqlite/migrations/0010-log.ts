@@ -7,7 +7,7 @@ const TAG = "max(1, random() & 0x7fffffffffff)";
 const NOW = "CAST(1000 * unixepoch('subsec') AS INTEGER)";
 
 /** Begins the log of each world that has none. @param lastId the last id of an event of any world. */
-const beginning = (lastId: string) => /* sql */ `
+export const beginning = (lastId: string) => /* sql */ `
 INSERT INTO log (world_id, seq, tag, at, type, author, detail)
   SELECT id, 1 + ${lastId}, ${TAG}, ${NOW}, 'log.began', '{"kind":"server"}', '{}'
     FROM worlds WHERE id NOT IN (SELECT world_id FROM log_heads)
