@@ -218,19 +218,20 @@ function sourcesOf({ include }) {
     const files = isFlat
       ? readdirSync(folder || ".").map((name) => join(folder, name))
       : filesBelow(folder);
-    return files.filter((path) => path.endsWith(".ts")).sort();
+    return files.filter((path) => /\.c?ts$/.test(path)).sort();
   });
 }
 
 function outputsOf(source) {
   if (source.endsWith(".d.ts")) return [];
-  const path = join(OUT, source.slice(0, -".ts".length));
-  return [`${path}.js`, `${path}.js.map`, `${path}.d.ts`];
+  const [, name, c] = /^(.*)\.(c?)ts$/.exec(source);
+  const path = join(OUT, name);
+  return [`${path}.${c}js`, `${path}.${c}js.map`, `${path}.d.${c}ts`];
 }
 
 /** Whether the compiler writes files with such a name. */
 function isOutput(path) {
-  return /\.(js|js\.map|d\.ts)$/.test(path);
+  return /\.(c?js|c?js\.map|d\.c?ts)$/.test(path);
 }
 
 /** All files in a folder and below; none if the folder does not exist. */

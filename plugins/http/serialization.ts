@@ -1,7 +1,8 @@
-import build, { type Schema } from "fast-json-stringify";
+import type { Schema } from "fast-json-stringify";
 import type { FastifyInstance } from "fastify";
 import fp from "fastify-plugin";
 import { components } from "../../schemas/openapi/components.js";
+import build from "./build-serializer.cjs";
 
 type Serialize = (answer: unknown) => string;
 
