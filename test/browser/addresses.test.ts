@@ -85,37 +85,32 @@ const isBlocked = ({ page }: Visitor): Promise<void> =>
     page.frames().some((frame) => frame.url().startsWith("chrome-error:")),
   );
 
-/** A page of another site that frames an address. */
-async function framing(t: Test, address: string): Promise<string> {
+/** Another site, whose page frames an address. */
+async function framing(t: Test) {
+  const site = { origin: "", target: "" };
   const server = createServer((_request, response) => {
     response.setHeader("content-type", "text/html");
     response.end(
-      `<!doctype html><html lang=en><title>Elsewhere</title><iframe title=framed src="${address}"></iframe>`,
+      `<!doctype html><html lang=en><title>Elsewhere</title><iframe title=framed width=400 height=600 src="${site.target}"></iframe>`,
     );
   });
   t.teardown(() => server.close());
   await new Promise<void>((done) => server.listen(0, "127.0.0.1", done));
-  return `http://127.0.0.1:${(server.address() as AddressInfo).port}`;
+  const { port } = server.address() as AddressInfo;
+  site.origin = `http://127.0.0.1:${port}`;
+  return site;
 }
 
 void t.test("in a frame of another site", async (t) => {
   // The site of the frame has to be known before the server starts.
-  let target = "";
-  const server = createServer((_request, response) => {
-    response.setHeader("content-type", "text/html");
-    response.end(
-      `<!doctype html><html lang=en><title>Elsewhere</title><iframe title=framed width=400 height=600 src="${target}"></iframe>`,
-    );
-  });
-  t.teardown(() => server.close());
-  await new Promise<void>((done) => server.listen(0, "127.0.0.1", done));
-  const origin = `http://127.0.0.1:${(server.address() as AddressInfo).port}`;
+  const elsewhere = await framing(t);
+  const { origin } = elsewhere;
   const open = await Site.open(t, { EMBED_ORIGINS: origin });
   const world = await open.world(t);
   const room = await world.room("Hallway");
 
   await t.test("that EMBED_ORIGINS names", async (t) => {
-    target = `${world.attend}?embed=1&room=${room}`;
+    elsewhere.target = `${world.attend}?embed=1&room=${room}`;
     const visitor = await world.during(t).visitor();
     visitor.watch.tolerate(/^request: /);
     await visitor.page.goto(origin);
@@ -131,7 +126,7 @@ void t.test("in a frame of another site", async (t) => {
   });
 
   await t.test("the console is never framed", async (t) => {
-    target = world.console;
+    elsewhere.target = world.console;
     const visitor = await world.during(t).visitor();
     visitor.watch.tolerate(
       /^request: /,
@@ -146,27 +141,17 @@ void t.test("in a frame of another site", async (t) => {
   await t.test("an unknown address", async (t) => {
     const world = await site.world(t);
     const room = await world.room("Hallway");
-    const elsewhere = await framing(t, `${world.attend}?embed=1&room=${room}`);
+    elsewhere.target = `${world.attend}?embed=1&room=${room}`;
     const visitor = await world.visitor();
     visitor.watch.tolerate(
       /^request: /,
       /frame-ancestors|ERR_BLOCKED|chrome-error/,
     );
-    await visitor.page.goto(elsewhere);
+    await visitor.page.goto(origin);
     await isBlocked(visitor);
     const frame = visitor.page.frameLocator("iframe");
     t.equal(await frame.getByRole("textbox", { name: "Your name" }).count(), 0);
   });
-});
-
-void t.test("WEB=off serves no pages", async (t) => {
-  const off = await Site.open(t, { WEB: "off" });
-  const world = await off.world(t);
-  for (const url of [world.attend, world.console, `${off.baseUrl}/console`]) {
-    t.equal((await fetch(url)).status, 404, url);
-  }
-  const home = await (await fetch(off.baseUrl)).text();
-  t.notMatch(home, /<div id="app">/, "the address shows what it did before");
 });
 
 void t.test("in German", async (t) => {

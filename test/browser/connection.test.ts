@@ -50,7 +50,6 @@ const comesBack = (visitor: Visitor): Promise<void> =>
     );
   });
 
-/** Stops a server in good order. */
 async function stop(server: ServerProcess): Promise<void> {
   server.signal("SIGTERM");
   await server.finished;
@@ -116,35 +115,6 @@ void t.test("the server goes and comes back", async (t: Test) => {
   await ben.message.press("Enter");
   await anna.post("I was just writing").waitFor();
   t.equal(await anna.post("I was just writing").count(), 1);
-});
-
-void t.test("a message written offline is sent once", async (t: Test) => {
-  const dataDir = testdir(t);
-  const server = await startFoyer(t, dataDir, ["--demo"]);
-  const { address, port } = server;
-  const visitor = await Visitor.open(t, browser, address);
-  visitor.watch.tolerate(/ERR_CONNECTION_REFUSED/, /WebSocket/);
-  await visitor.page.goto(address);
-  await visitor.join("Anna");
-  await visitor.enter("Hallway");
-  // Its code has to come before the server goes, which refuses requests while it stops.
-  await visitor.message.waitFor();
-  await visitor.page.waitForLoadState("networkidle");
-  await stop(server);
-  await trouble(visitor, /The server isn’t answering/).waitFor();
-  await visitor.message.fill("Into the dark.");
-  await visitor.message.press("Enter");
-  await startFoyer(t, dataDir, [], { PORT: String(port) });
-  await comesBack(visitor);
-  // It went out by itself, or is still in the field.
-  await eventually("it is sent, or still there to send", async () => {
-    if ((await visitor.post("Into the dark.").count()) > 0) return true;
-    await visitor.message.press("Enter");
-    return false;
-  });
-  await visitor.page.reload();
-  await visitor.post("Into the dark.").first().waitFor();
-  t.equal(await visitor.post("Into the dark.").count(), 1);
 });
 
 for (const name of ["attend", "console"] as const) {

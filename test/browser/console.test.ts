@@ -208,7 +208,6 @@ async function rotate(host: Visitor): Promise<void> {
   await sure.waitFor({ state: "detached" });
 }
 
-/** Goes to a page of the console by its menu. */
 async function toPage({ page, consoleNav }: Visitor, name: string) {
   await consoleNav.getByRole("link", { name }).click();
   await page.getByRole("heading", { name, level: 1 }).waitFor();

@@ -6,7 +6,6 @@ import { allModules, type World } from "./kit.js";
 export interface Furnished {
   stage: string;
   hallway: string;
-  /** A session of its program. */
   session: string;
 }
 

@@ -4,13 +4,10 @@ import { ELSEWHERE, payloads } from "./payloads.js";
 
 /** A hostile world, by what a test looks up in it. */
 export interface Hostile {
-  /** The room with questions, polls and a chat. */
   stage: string;
-  /** Every other room. */
   rooms: { id: string; name: string }[];
   /** Names of rooms that the server took. */
   names: string[];
-  /** A direct channel between the reader and an attacker. */
   direct: string;
 }
 

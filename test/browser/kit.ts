@@ -75,7 +75,6 @@ export interface VisitorOptions {
   viewport?: { width: number; height: number };
 }
 
-/** A user with a token. */
 export interface Bearer {
   uid: string;
   name?: string;
@@ -215,7 +214,6 @@ export class World {
     });
   }
 
-  /** Creates a room. @returns its id. */
   async room(
     name: string,
     modules: object[] = [{ type: "chat.native", config: {} }],
@@ -339,12 +337,10 @@ export class Visitor {
     return this.page.getByRole("log", { name: "Messages" });
   }
 
-  /** The field for a message. */
   get message(): Locator {
     return this.page.getByRole("textbox", { name: "Message", exact: true });
   }
 
-  /** Enters a name as a guest. */
   async join(name: string): Promise<void> {
     await this.page.getByRole("textbox", { name: "Your name" }).fill(name);
     await this.button("Join").click();
@@ -381,12 +377,10 @@ export class Visitor {
     return this.page.getByRole("tab", { name: new RegExp(`^${name}`) });
   }
 
-  /** The field with a label. */
   field(name: string): Locator {
     return this.page.getByRole("textbox", { name, exact: true });
   }
 
-  /** The dialog that is open. */
   dialog(name?: string | RegExp): Locator {
     return this.page.getByRole("dialog", name === undefined ? {} : { name });
   }
@@ -425,14 +419,12 @@ export class Visitor {
     return this.log.locator("article[data-event]").filter({ hasText: text });
   }
 
-  /** Chooses from a menu. */
   async choose(place: Locator, menu: string, item: string): Promise<void> {
     await place.hover();
     await place.getByRole("button", { name: menu, exact: true }).click();
     await this.page.getByRole("menuitem", { name: item, exact: true }).click();
   }
 
-  /** Presses a button that asks for files. */
   async chooses(button: string): Promise<FileChooser> {
     const [chooser] = await Promise.all([
       this.page.waitForEvent("filechooser"),
@@ -462,6 +454,5 @@ export async function eventually(
   }
 }
 
-/** The texts of all that a locator finds, in their order. */
 export const textsOf = async (locator: Locator): Promise<string[]> =>
   (await locator.allInnerTexts()).map((text) => text.trim());

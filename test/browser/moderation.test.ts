@@ -18,15 +18,6 @@ async function scene(t: Lifetime) {
   return { world, mona, troll, anna };
 }
 
-void t.test("a moderator deletes a message", async (t) => {
-  const { mona, troll, anna } = await scene(t);
-  await mona.choose(mona.post("Buy"), "Message actions", "Delete");
-  await mona.dialog().getByRole("button", { name: "Delete" }).click();
-  for (const visitor of [anna, troll]) {
-    await visitor.post("Buy my things").waitFor({ state: "detached" });
-  }
-});
-
 void t.test("a moderator silences a user, who can still read", async (t) => {
   const { mona, troll, anna } = await scene(t);
   await mona.choose(mona.post("Buy"), "Message actions", "Silence");

@@ -2,6 +2,7 @@ import { mkdtemp, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { readFileSync } from "node:fs";
+import type { Session } from "../../client/index.js";
 import { foyer } from "../helper.js";
 import { festival, ROOMS } from "../program/festival.js";
 import { axe } from "./axe.js";
@@ -21,40 +22,12 @@ const dataDir = await mkdtemp(join(tmpdir(), "foyer-browser-"));
 t.teardown(() => rm(dataDir, { recursive: true, force: true }));
 const site = await Site.open(t, { DATA_DIR: dataDir });
 
-interface Session {
-  id: string;
-  title: string;
-  room_id: string | null;
-  starts_at: string;
-  ends_at: string;
-}
+type Timed = Session & { starts_at: string; ends_at: string };
 
-/** The HTTP API of the program of a world. */
-function programOf(world: World) {
-  const base = `${world.baseUrl}/api/v1/worlds/${world.id}`;
-  const token = world.token({ uid: "api", traits: ["admin", "api"] });
-  const send = async <T>(method: string, path: string, body?: object) => {
-    const answer = await fetch(base + path, {
-      method,
-      headers: {
-        authorization: `Bearer ${token}`,
-        ...(body && { "content-type": "application/json" }),
-      },
-      ...(body && { body: JSON.stringify(body) }),
-    });
-    if (!answer.ok) throw new Error(await answer.text());
-    return (await answer.json()) as T;
-  };
-  return {
-    sessions: async () =>
-      (await send<{ results: Session[] }>("GET", "/sessions/?page_size=500"))
-        .results,
-    add: (draft: object) => send<Session>("POST", "/sessions/", draft),
-    change: (id: string, changes: object) =>
-      send<Session>("PATCH", `/sessions/${id}/`, changes),
-    addSpeaker: (draft: object) =>
-      send<{ id: string }>("POST", "/speakers/", draft),
-  };
+/** All sessions of a world, which have times. */
+async function sessionsOf({ api }: World): Promise<Timed[]> {
+  const answer = await api.request("GET", "/sessions/?page_size=500");
+  return ((await answer.json()) as { results: Timed[] }).results;
 }
 
 const at = (time: number) => new Date(time).toISOString();
@@ -88,7 +61,7 @@ const ZONE = ["Europe/Berlin", "Pacific/Honolulu"].find(
 
 void t.test("a festival in two zones", async (t) => {
   const world = await site.world(t, { config: { timezone: ZONE } });
-  const program = programOf(world);
+  const { api } = world;
   const done = await foyer(
     dataDir,
     ["program", "import", world.id, "-", "--create-rooms", "--json"],
@@ -96,10 +69,10 @@ void t.test("a festival in two zones", async (t) => {
     JSON.stringify(festival({ begin, zone: ZONE })),
   );
   t.match(JSON.parse(done.stdout), { created: 120, rooms_created: 8 });
-  const sessions = await program.sessions();
+  const sessions = await sessionsOf(world);
   t.equal(sessions.length, 120);
   const rooms = new Map(
-    (await world.api.listRooms()).results.map(({ id, name }) => [name, id]),
+    (await api.listRooms()).results.map(({ id, name }) => [name, id]),
   );
   const inRoom = (room: string) =>
     sessions.filter(({ room_id }) => room_id === rooms.get(room));
@@ -167,7 +140,7 @@ void t.test("a festival in two zones", async (t) => {
   await t.test("it changes by itself when a session ends", async (t) => {
     const [now, next] = inRoom("Main Hall");
     const ends = Date.now() + 4000;
-    await program.change(now!.id, { ends_at: at(ends) });
+    await api.updateSession(now!.id, { ends_at: at(ends) });
     for (const { visitor, zone, locale } of visitors) {
       await eventually(
         "it is over",
@@ -179,7 +152,7 @@ void t.test("a festival in two zones", async (t) => {
       const both = zone === ZONE ? time : `${time} (${own} your time)`;
       t.match(await textOf(visitor, "Main Hall"), `${both} · ${next!.title}`);
     }
-    await program.change(next!.id, { starts_at: at(Date.now() + 2000) });
+    await api.updateSession(next!.id, { starts_at: at(Date.now() + 2000) });
     for (const { visitor } of visitors) {
       await eventually("the next one is live", async () =>
         /live/i.test(await textOf(visitor, "Main Hall")),
@@ -244,17 +217,17 @@ void t.test("a festival in two zones", async (t) => {
 
 void t.test("the page of a session", async (t) => {
   const world = await site.world(t, { config: { timezone: "Europe/Berlin" } });
-  const program = programOf(world);
+  const { api } = world;
   const room = await world.room("Garden", allModules);
   const ada = await world.live({ uid: "ada", name: "Ada Okafor" });
-  const speaker = await program.addSpeaker({
+  const speaker = await api.createSpeaker({
     name: "Ada Okafor",
     organization: "Maps Collective",
     biography: "Draws **maps**.",
     user_id: ada.state!.user.id,
   });
   const start = minute(Date.now()) + 26 * 60 * MINUTE;
-  const session = await program.add({
+  const session = await api.createSession({
     title: `خرائط للجميع ${"a very long title ".repeat(12)}`,
     abstract: "How to map *every* street; with care, and\nin two lines.",
     links: [{ title: "Slides", url: "https://slides.example.org/" }],
@@ -326,13 +299,13 @@ void t.test("the page of a session", async (t) => {
 
 void t.test("the stage follows the program", async (t) => {
   const world = await site.world(t);
-  const program = programOf(world);
+  const { api } = world;
   const room = await world.room("Stage", allModules);
   const visitor = await world.bearer({ uid: "me" });
   const { page } = visitor;
   visitor.watch.tolerate(/404: .*\/(module|own|other|talk)\.m3u8/);
   const start = Date.now() + 12 * 60 * MINUTE;
-  const { id } = await program.add({
+  const { id } = await api.createSession({
     title: "Maps for everyone",
     room_id: room,
     starts_at: at(start),
@@ -345,18 +318,18 @@ void t.test("the stage follows the program", async (t) => {
   t.equal(await main.locator("iframe").count(), 0, "no stream yet");
   t.same(await axe(page), []);
 
-  await program.change(id, { starts_at: at(Date.now() + 3000) });
+  await api.updateSession(id, { starts_at: at(Date.now() + 3000) });
   await countdown.getByText(/^0:0\d$/).waitFor();
   await main.locator("iframe").waitFor();
   t.match(await main.locator("iframe").getAttribute("src"), /own\.m3u8/);
 
-  await program.add({
+  await api.createSession({
     title: "Bread for beginners",
     room_id: room,
     starts_at: at(Date.now() + 50 * MINUTE),
     ends_at: at(Date.now() + 90 * MINUTE),
   });
-  await program.change(id, {
+  await api.updateSession(id, {
     starts_at: at(Date.now() - 40 * MINUTE),
     ends_at: at(Date.now() + 3000),
     recording: { url: "https://video.example.org/watch/1" },

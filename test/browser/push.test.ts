@@ -52,7 +52,6 @@ async function subscribable(
   };
 }
 
-/** The notifications that the browser shows. */
 const shownIn = (page: Page) =>
   page.evaluate(async () => {
     const { ready } = navigator.serviceWorker;

@@ -32,7 +32,6 @@ const RECORDING = `${playlistAt(24_000)}#EXT-X-ENDLIST\n`;
 /** Where the stream stands still, in seconds. */
 const MOMENT = 6;
 
-/** A page that is worth a picture. */
 interface Shot {
   name: string;
   /** What follows the address of the page. */
@@ -42,7 +41,6 @@ interface Shot {
   act?: (visitor: Visitor) => Promise<unknown>;
 }
 
-/** The pages that one person shows. */
 interface Series {
   as: string;
   /** The address that signs the person in. */
@@ -109,9 +107,14 @@ async function prepare(world: World): Promise<Series[]> {
   )!;
   const onStage = `#/rooms/${stage}`;
   const signedIn = (page: string, token: string) => `${page}#token=${token}`;
-  const page = (name: string, text: string | RegExp): Shot => ({
-    ...{ name, path: `#/${name}`, text },
-  });
+  const shot = (
+    name: string,
+    path: string | undefined,
+    text: string | RegExp,
+    act?: Shot["act"],
+  ): Shot => ({ name, text, ...(path && { path }), ...(act && { act }) });
+  const page = (name: string, text: string | RegExp, act?: Shot["act"]): Shot =>
+    shot(name, `#/${name}`, text, act);
   const tab =
     (name: string): Shot["act"] =>
     (it) =>
@@ -120,46 +123,34 @@ async function prepare(world: World): Promise<Series[]> {
     (name: string): Shot["act"] =>
     (it) =>
       it.button(name).click();
+  const invite: Shot["act"] = async (it) => {
+    await it.page.getByRole("radio", { name: /^One person/ }).check();
+    await it.button("Create link").click();
+  };
+  const hall = (name: string, text: string | RegExp) =>
+    shot(name, `?screen=${name}&room=${stage}`, text);
+  const hallway = `#/rooms/${idOf("Hallway")}`;
+  const guide = `#/program/${session.id}`;
+  const talk = `#/messages/${direct}`;
+  const link = "Anyone with a link can use it";
   return [
     {
       as: "guest",
       begin: world.attend,
-      shots: [{ name: "welcome", text: "Your name" }],
+      shots: [shot("welcome", undefined, "Your name")],
     },
     {
       as: "attendee",
       begin: signedIn(world.attend, world.token(me)),
       shots: [
-        { name: "lobby", path: "#/", text: "Help desk" },
-        { name: "stage", path: onStage, text: /back row/ },
-        {
-          name: "questions",
-          path: onStage,
-          text: /readable/,
-          act: tab("Questions"),
-        },
-        {
-          name: "polls",
-          path: onStage,
-          text: poll!.content,
-          act: tab("Polls"),
-        },
-        {
-          name: "hallway",
-          path: `#/rooms/${idOf("Hallway")}`,
-          text: /Vote for mine/,
-        },
-        { name: "program", path: "#/program", text: session.title },
-        {
-          name: "session",
-          path: `#/program/${session.id}`,
-          text: "Speakers",
-        },
-        {
-          name: "conversation",
-          path: `#/messages/${direct}`,
-          text: /At the window/,
-        },
+        shot("lobby", "#/", "Help desk"),
+        shot("stage", onStage, /back row/),
+        shot("questions", onStage, /readable/, tab("Questions")),
+        shot("polls", onStage, poll!.content, tab("Polls")),
+        shot("hallway", hallway, /Vote for mine/),
+        page("program", session.title),
+        shot("session", guide, "Speakers"),
+        shot("conversation", talk, /At the window/),
         page("profile", "Notifications"),
       ],
     },
@@ -167,33 +158,24 @@ async function prepare(world: World): Promise<Series[]> {
       as: "moderator",
       begin: signedIn(world.attend, world.token(host)),
       shots: [
-        {
-          name: "question-queue",
-          path: onStage,
-          text: /how you set up a poll/,
-          act: tab("Questions"),
-        },
-        { name: "host-view", path: `${onStage}/host`, text: /readable/ },
+        shot("question-queue", onStage, /how you set up/, tab("Questions")),
+        shot("host-view", `${onStage}/host`, /readable/),
       ],
     },
     {
       as: "hall",
       begin: signedIn(`${world.attend}?screen=welcome`, kiosk.token),
-      shots: (
-        [
-          ["welcome", "Main stage"],
-          ["questions", /readable/],
-          ["poll", poll!.content],
-          ["chat", /back row/],
-        ] as const
-      ).map(([name, text]) => ({
-        ...{ name, text, path: `?screen=${name}&room=${stage}` },
-      })),
+      shots: [
+        hall("welcome", "Main stage"),
+        hall("questions", /readable/),
+        hall("poll", poll!.content),
+        hall("chat", /back row/),
+      ],
     },
     {
       as: "stranger",
       begin: world.console,
-      shots: [{ name: "sign-in", text: "Paste a token" }],
+      shots: [shot("sign-in", undefined, "Paste a token")],
     },
     {
       as: "console",
@@ -203,17 +185,9 @@ async function prepare(world: World): Promise<Series[]> {
         page("world", "Main color"),
         page("program", "All times are in"),
         page("rooms", "Help desk"),
-        { name: "room", path: onStage, text: "Add a part" },
+        shot("room", onStage, "Add a part"),
         page("invite", "The event’s address"),
-        {
-          name: "created-link",
-          path: "#/invite",
-          text: "Anyone with a link can use it",
-          act: async (it) => {
-            await it.page.getByRole("radio", { name: /^One person/ }).check();
-            await it.button("Create link").click();
-          },
-        },
+        shot("created-link", "#/invite", link, invite),
         page("roles", "Take part"),
         page("people", "Mara Lindqvist"),
         page("announcements", "Announcements"),
@@ -221,18 +195,8 @@ async function prepare(world: World): Promise<Series[]> {
         page("history", "created a screen"),
         page("activity", "Connections"),
         page("keys", "Rotate keys"),
-        {
-          name: "webhooks",
-          path: "#/webhooks",
-          text: "Everything",
-          act: press("New webhook"),
-        },
-        {
-          name: "providers",
-          path: "#/providers",
-          text: "Client secret",
-          act: press("New provider"),
-        },
+        page("webhooks", "Everything", press("New webhook")),
+        page("providers", "Client secret", press("New provider")),
       ],
     },
   ];

@@ -99,17 +99,6 @@ void t.test("the system's colors show what is selected", async (t) => {
   t.not(await colorOf("Chat"), await colorOf("Questions"));
 });
 
-void t.test("the page distinguishes no network from no server", async (t) => {
-  const world = await site.world(t);
-  await world.room("Hallway");
-  const anna = await world.guest("Anna");
-  anna.watch.tolerate(/ERR_INTERNET_DISCONNECTED/, /WebSocket connection/);
-  await anna.context.setOffline(true);
-  await anna.page.getByText("You are offline.").waitFor();
-  await anna.context.setOffline(false);
-  await anna.page.getByText("You are offline.").waitFor({ state: "detached" });
-});
-
 void t.test("a stream is tried beside its address", async (t) => {
   const world = await site.world(t);
   const stage = await world.room("Stage", [

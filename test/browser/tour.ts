@@ -31,9 +31,6 @@ const enter = async (visitor: Visitor, id: string, name: string) => {
   await visitor.page.getByRole("heading", { name, level: 1 }).waitFor();
 };
 
-/** Goes to a room by its name. */
-const enterNamed = (visitor: Visitor, name: string) => visitor.enter(name);
-
 const main = ({ page }: Visitor): Locator => page.getByRole("main");
 const article = (visitor: Visitor, text: string): Locator =>
   main(visitor).getByRole("article").filter({ hasText: text });
@@ -145,7 +142,7 @@ export const tours: readonly Tour[] = [
       {
         name: "handbook",
         async go(it) {
-          await enterNamed(it, roomNames.program);
+          await it.enter(roomNames.program);
           await main(it).getByRole("table").waitFor();
         },
       },
@@ -168,14 +165,14 @@ export const tours: readonly Tour[] = [
       {
         name: "website",
         async go(it) {
-          await enterNamed(it, roomNames.partners);
+          await it.enter(roomNames.partners);
           await main(it).locator("iframe").waitFor();
         },
       },
       {
         name: "unknown-module",
         async go(it) {
-          await enterNamed(it, roomNames.odd);
+          await it.enter(roomNames.odd);
           await main(it)
             .getByText(/call\.other/)
             .first()

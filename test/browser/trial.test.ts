@@ -1,4 +1,3 @@
-import { mkdirSync } from "node:fs";
 import { readFile } from "node:fs/promises";
 import { freshSetupKey } from "../../plugins/setup.js";
 import { startTestServer } from "../../testing.js";
@@ -6,20 +5,9 @@ import { openBrowser, Visitor, type VisitorOptions } from "./kit.js";
 import t from "./tap.js";
 
 // An event from its setup link to its results, in browsers only: what an organizer does who has
-// never seen a token. `SHOTS` names a folder for a picture of each step.
+// never seen a token.
 
 const browser = await openBrowser(t);
-const shots = process.env.SHOTS;
-if (shots) mkdirSync(shots, { recursive: true });
-let step = 0;
-
-async function shoot({ page }: Visitor, name: string): Promise<void> {
-  if (!shots) return;
-  await page.waitForTimeout(400);
-  const number = String(++step).padStart(2, "0");
-  await page.screenshot({ path: `${shots}/${number}-${name}.png` });
-}
-
 /** A time of today, as a field of the form has it, in UTC. */
 const today = (hours: number) =>
   new Date(Date.now() + hours * 3_600_000).toISOString().slice(0, 16);
@@ -46,17 +34,14 @@ void t.test("an organizer runs a conference in the browser", async (t) => {
   await page.getByLabel("Starts").fill(today(-1));
   await page.getByLabel("Ends").fill(today(8));
   await host.field("Your name").fill("Hanna Host");
-  await shoot(host, "setup");
   await host.button("Create the event").click();
   await host.consoleNav.waitFor();
   await host.heading("Overview").waitFor();
-  await shoot(host, "overview");
   const go = (name: string) =>
     host.consoleNav.getByRole("link", { name, exact: true }).click();
 
   // The program.
   await go("Program");
-  await shoot(host, "program-empty");
   await host.button("Import").first().click();
   const importing = host.dialog();
   await importing.locator("input[type=file]").setInputFiles({
@@ -66,11 +51,9 @@ void t.test("an organizer runs a conference in the browser", async (t) => {
   });
   await importing.getByLabel(/rooms/i).check();
   await importing.getByText("New", { exact: true }).first().waitFor();
-  await shoot(host, "import");
   await importing.locator("button.primary").click();
   await importing.waitFor({ state: "detached" });
   await host.field("Title: Maps for everyone").waitFor();
-  await shoot(host, "program");
 
   // A speaker.
   await go("Invite");
@@ -80,7 +63,6 @@ void t.test("an organizer runs a conference in the browser", async (t) => {
   await host.button("Create link").click();
   const made = page.getByRole("textbox", { name: "Link", exact: true });
   await made.waitFor();
-  await shoot(host, "invite");
   const speaker = await visit();
   await speaker.page.goto(await made.inputValue());
   await speaker.arrived();
@@ -89,7 +71,6 @@ void t.test("an organizer runs a conference in the browser", async (t) => {
     .or(speaker.page.getByRole("heading", { level: 1 }))
     .first()
     .waitFor();
-  await shoot(speaker, "speaker");
 
   // Three phones, by the address of the event.
   await go("Overview");
@@ -101,9 +82,7 @@ void t.test("an organizer runs a conference in the browser", async (t) => {
       viewport: { width: 390, height: 664 },
     });
     await phone.page.goto(address);
-    if (name === "Ada") await shoot(phone, "join");
     await phone.join(name);
-    if (name === "Ada") await shoot(phone, "after-join");
     await phone.page
       .getByRole("main")
       .getByRole("link", { name: /Main stage/ })
@@ -112,7 +91,6 @@ void t.test("an organizer runs a conference in the browser", async (t) => {
     phones.push(phone);
   }
   const [ada, ben, trudy] = phones as [Visitor, Visitor, Visitor];
-  await shoot(ada, "phone-stage");
 
   // The host view, and a hall screen.
   const [event] = await Promise.all([
@@ -132,15 +110,11 @@ void t.test("an organizer runs a conference in the browser", async (t) => {
   ]);
   await hall.setViewportSize({ width: 1920, height: 1080 });
   await hall.getByRole("img", { name: "Scan to take" }).waitFor();
-  const shot = (page: typeof hall, name: string) =>
-    shoot({ page } as Visitor, name);
-  await shot(hall, "screen-waiting");
   await event.getByRole("button", { name: "New poll" }).click();
   const poll = event.getByRole("dialog");
   await poll.getByRole("textbox", { name: "Question" }).fill("Which map?");
   await poll.getByRole("textbox", { name: "Option 1" }).fill("Paper");
   await poll.getByRole("textbox", { name: "Option 2" }).fill("Screen");
-  await shot(event, "new-poll");
   await poll.getByRole("button", { name: "Create" }).click();
   const polls = event.getByRole("region", { name: "Polls" });
   await polls.getByRole("button", { name: "Open", exact: true }).click();
@@ -153,13 +127,9 @@ void t.test("an organizer runs a conference in the browser", async (t) => {
   ] as const) {
     const button = phone.page.getByRole("button", { name: choice }).first();
     await button.waitFor();
-    if (phone === ada) await shoot(ada, "phone-poll");
     await button.click();
   }
   await hall.getByText("67%").waitFor();
-  await shot(hall, "screen-votes");
-  await shot(event, "host-view");
-  await shoot(ada, "phone-voted");
 
   // A troublemaker.
   await trudy.say("Buy cheap maps at my shop!");
@@ -168,16 +138,13 @@ void t.test("an organizer runs a conference in the browser", async (t) => {
   await spam.hover();
   await spam.getByRole("button", { name: "Message actions" }).click();
   await event.getByRole("menuitem", { name: "Ban" }).click();
-  await shot(event, "ban");
   await event.getByRole("dialog").getByRole("button", { name: "Ban" }).click();
   await trudy.page.getByText(/You were removed/).waitFor();
-  await shoot(trudy, "banned");
 
   // What is left.
   await page.bringToFront();
   await go("Results");
   await page.getByRole("figure").first().waitFor();
-  await shoot(host, "results");
   for (const [what, format, mark] of [
     ["People", "CSV", /Ada/],
     ["Chat", "CSV", /display|room/],
@@ -194,5 +161,4 @@ void t.test("an organizer runs a conference in the browser", async (t) => {
   await page.getByText("downloaded results").first().waitFor();
   await page.getByText("banned a person").waitFor();
   await page.getByText("Trudy").waitFor();
-  await shoot(host, "history");
 });

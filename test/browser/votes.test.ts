@@ -1,4 +1,10 @@
-import { allModules, eventually, type Lifetime, Site } from "./kit.js";
+import {
+  allModules,
+  eventually,
+  type Lifetime,
+  Site,
+  type Visitor,
+} from "./kit.js";
 import t from "./tap.js";
 
 const site = await Site.open(t);
@@ -27,7 +33,7 @@ void t.test(
     const question = "What comes after tea?";
     await anna.field("Your question").fill(question);
     await anna.button("Ask").click();
-    const of = (visitor: typeof anna) =>
+    const of = (visitor: Visitor) =>
       visitor.page.getByRole("article").filter({ hasText: question });
     await mona.page.getByRole("heading", { name: /^Waiting/ }).waitFor();
     await of(mona).waitFor();
@@ -35,14 +41,14 @@ void t.test(
 
     await mona.choose(of(mona), "Question actions", "Approve");
     await of(ben).waitFor();
-    const vote = (visitor: typeof anna) =>
+    const vote = (visitor: Visitor) =>
       of(visitor).getByRole("button", { name: /^Vote/ });
     await vote(ben).click();
     await eventually(
       "Ben's vote is pressed",
       async () => (await vote(ben).getAttribute("aria-pressed")) === "true",
     );
-    const score = (visitor: typeof anna, n: number) =>
+    const score = (visitor: Visitor, n: number) =>
       eventually(`the score is ${n}`, async () =>
         new RegExp(`\\b${n}\\b`).test(await of(visitor).innerText()),
       );
@@ -74,34 +80,38 @@ void t.test(
   },
 );
 
+/** Makes the draft of a poll called "Tea or coffee?". */
+async function createPoll(visitor: Visitor, ...options: string[]) {
+  await visitor.button("New poll").click();
+  const dialog = visitor.dialog("New poll");
+  const field = (name: string) => dialog.getByRole("textbox", { name });
+  await field("Question").fill("Tea or coffee?");
+  for (const [i, option] of options.entries()) {
+    if (i > 1) await dialog.getByRole("button", { name: "Add option" }).click();
+    await field(`Option ${i + 1}`).fill(option);
+  }
+  await dialog.getByRole("button", { name: "Create" }).click();
+}
+
 void t.test("a poll goes from draft to closed", async (t) => {
   const { anna, ben, mona } = await threeOf(t);
   for (const visitor of [anna, ben, mona]) await visitor.tab("Polls").click();
   t.equal(await anna.button("New poll").count(), 0, "guests make no polls");
 
-  await mona.button("New poll").click();
-  const dialog = mona.dialog("New poll");
-  await dialog
-    .getByRole("textbox", { name: "Question" })
-    .fill("Tea or coffee?");
-  await dialog.getByRole("textbox", { name: "Option 1" }).fill("Tea");
-  await dialog.getByRole("textbox", { name: "Option 2" }).fill("Coffee");
-  await dialog.getByRole("button", { name: "Add option" }).click();
-  await dialog.getByRole("textbox", { name: "Option 3" }).fill("Water");
-  await dialog.getByRole("button", { name: "Create" }).click();
-  const of = (visitor: typeof anna) =>
+  await createPoll(mona, "Tea", "Coffee", "Water");
+  const of = (visitor: Visitor) =>
     visitor.page.getByRole("article", { name: "Tea or coffee?" });
   await of(mona).waitFor();
   t.equal(await of(anna).count(), 0, "a draft is the managers'");
 
   await of(mona).getByRole("button", { name: "Open", exact: true }).click();
   await of(anna).waitFor();
-  const option = (visitor: typeof anna, name: string) =>
+  const option = (visitor: Visitor, name: string) =>
     of(visitor)
       .getByRole("radio", { name: new RegExp(`^${name}`) })
       .or(of(visitor).getByRole("button", { name: new RegExp(`^${name}`) }))
       .first();
-  const shows = (visitor: typeof anna, pattern: RegExp) =>
+  const shows = (visitor: Visitor, pattern: RegExp) =>
     eventually(`${pattern} is shown`, async () =>
       pattern.test((await of(visitor).innerText()).replace(/\s+/g, " ")),
     );
@@ -136,19 +146,12 @@ void t.test("a poll goes from draft to closed", async (t) => {
 void t.test("a poll and a message make themselves noticed", async (t) => {
   const { anna, ben, mona } = await threeOf(t);
   await mona.tab("Polls").click();
-  await mona.button("New poll").click();
-  const dialog = mona.dialog("New poll");
-  await dialog
-    .getByRole("textbox", { name: "Question" })
-    .fill("Tea or coffee?");
-  await dialog.getByRole("textbox", { name: "Option 1" }).fill("Tea");
-  await dialog.getByRole("textbox", { name: "Option 2" }).fill("Coffee");
-  await dialog.getByRole("button", { name: "Create" }).click();
+  await createPoll(mona, "Tea", "Coffee");
   await mona.button("Open").click();
 
-  const card = ({ page }: typeof anna) =>
+  const card = ({ page }: Visitor) =>
     page.getByRole("region", { name: "Tea or coffee?" });
-  const counts = (visitor: typeof anna, tab: string, n: string) =>
+  const counts = (visitor: Visitor, tab: string, n: string) =>
     eventually(`${tab} counts ${n}`, async () =>
       (await visitor.tab(tab).innerText()).endsWith(n),
     );
