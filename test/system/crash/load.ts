@@ -178,8 +178,8 @@ export class Client {
     const user: UserThing = { sure: "gone", was: false };
     model.users.set(uid, user);
     const answered = await model.write(user, "there", async () => {
-      const as = `Bearer ${tokenOf(this.key, { uid, traits: [] })}`;
-      const answer = await upload(this, files[file], file, as);
+      const authorization = `Bearer ${tokenOf(this.key, { uid, traits: [] })}`;
+      const answer = await upload(this, files[file], file, { authorization });
       if (answer.status === 503) return false;
       if (answer.status !== 201) {
         throw new Error(`upload: ${JSON.stringify(answer)}`);

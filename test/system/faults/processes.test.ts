@@ -30,8 +30,12 @@ const ask = (
     request(to, ROOMS, method, method === "POST" ? { name: "x" } : undefined),
   );
 
-const send = (...file: Parameters<typeof upload>): Promise<number> =>
-  statusOf(upload(...file));
+const send = (
+  server: ServerProcess,
+  bytes?: string | Buffer,
+  name?: string,
+): Promise<number> =>
+  statusOf(upload(server, bytes, name, { connection: "close" }));
 
 /** The child processes of a process that do something. */
 const childrenOf = (pid: number): number[] =>
