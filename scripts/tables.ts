@@ -16,10 +16,29 @@ const texts = db
   )
   .pluck()
   .all();
+// Those of the log are random, and begin below.
+const filled = db
+  .prepare<[], string>(
+    "SELECT name FROM sqlite_schema WHERE type = 'table' AND name NOT IN ('log', 'log_heads')",
+  )
+  .pluck()
+  .all()
+  .filter((name) => db.prepare(`SELECT 1 FROM "${name}"`).get() !== undefined);
+for (const name of filled) {
+  const found = db.prepare(`SELECT * FROM "${name}"`).raw().all();
+  for (const row of found as unknown[][]) {
+    texts.push(`INSERT INTO "${name}" VALUES (${row.map(sqlOf).join(", ")})`);
+  }
+}
 const literal = texts
   .map((text) => `${text};\n`)
   .join("")
   .replace(/[`\\]|\$\{/g, "\\$&");
+
+/** A value as SQL writes it. */
+function sqlOf(value: unknown): string {
+  return db.prepare<unknown[], string>("SELECT quote(?)").pluck().get(value)!;
+}
 
 await writeFile(
   "db/sqlite/migrations/new-database.ts",
