@@ -14,6 +14,11 @@ export interface Watcher {
 /** The audiences that are not logged in. */
 const unknown: readonly Audience[] = ["banned", "stranger"];
 
+/** Takes the pushes that have come. */
+export async function takeAll({ client, mirror }: Watcher): Promise<void> {
+  for (const frame of await client.all()) mirror?.pushed(frame);
+}
+
 /** The users of the world; each may log in again. */
 export const citizens: readonly Audience[] = audiences.filter(
   (name) => name !== "foreigner" && !unknown.includes(name),
@@ -60,9 +65,7 @@ export class Seats {
     await this.#site.gathered(this.#stage, clients);
     // Last, because servers end connections that do not log in.
     await this.#fill(names.filter((name) => unknown.includes(name)));
-    for (const { client, mirror } of this.#watchers.values()) {
-      for (const frame of await client.all()) mirror?.pushed(frame);
-    }
+    for (const watcher of this.#watchers.values()) await takeAll(watcher);
   }
 
   async #fill(names: readonly Audience[]): Promise<void> {

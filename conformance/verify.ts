@@ -18,13 +18,16 @@ import {
   refusalOf,
   type Row,
 } from "./row.js";
-import { citizens, Seats } from "./seats.js";
+import { citizens, Seats, takeAll, type Watcher } from "./seats.js";
 import type { Site } from "./site.js";
 import { soon } from "./soon.js";
 import { SECRET, type Stage } from "./stage.js";
 
 /** How many differences of one part of a state are shown. */
 const SHOWN = 3;
+
+/** For how long pushes may complete the answers of a node that lacked news of others, in milliseconds. */
+const LAG = 4000;
 
 type Made = Extract<Like, (...args: never) => unknown>;
 
@@ -231,33 +234,46 @@ class Verification {
 
   /** A new connection of the same user gets the state that the pushes gave the old one. */
   async #logins(): Promise<void> {
-    await Promise.all(
-      citizens
-        .filter((name) => !this.#ending.has(name))
-        .map(async (name) => {
-          const { mirror } = await this.#seats.seat(name);
-          this.#sameState(name, mirror!);
-        }),
+    const names = citizens.filter((name) => !this.#ending.has(name));
+    const seated = await Promise.all(
+      names.map(async (name): Promise<[Audience, Watcher]> => [
+        name,
+        await this.#seats.seat(name),
+      ]),
     );
+    const ends = performance.now() + (this.#isCertain ? 0 : LAG);
+    const found = () =>
+      seated.flatMap(([name, { mirror }]) =>
+        this.#differences(name, mirror!).map((fault) => [name, fault] as const),
+      );
+    let faults = found();
+    // A node that waits too long for another answers without it, and pushes the rest later.
+    while (faults.length > 0 && performance.now() < ends) {
+      await this.#seats.settled();
+      for (const [name, fresh] of seated) {
+        await takeAll(this.#seats.of(name));
+        await takeAll(fresh);
+      }
+      faults = found();
+    }
+    for (const [name, fault] of faults) this.#note(name, fault);
   }
 
-  #sameState(name: Audience, present: Mirror): void {
+  /** The differences between the state of a new connection and the one by pushes. */
+  #differences(name: Audience, present: Mirror): string[] {
     const old = this.#seats.of(name).mirror!;
     const { of: gap } = this.#row.unaware?.[name] ?? {};
     const expected = present.doubting(old).picture();
     const known = old.doubting(present).picture();
-    for (const part of Object.keys(expected)) {
+    return Object.keys(expected).flatMap((part) => {
       // Parts that it did not ask for, or has left.
-      if (known[part] === undefined) continue;
+      if (known[part] === undefined) return [];
       const found = differences(known[part], expected[part], false, part);
       if (part === gap) {
-        if (found.length === 0) this.#note(name, `knows all of ${part}`);
-        continue;
+        return found.length === 0 ? [`knows all of ${part}`] : [];
       }
-      for (const each of found.slice(0, SHOWN)) {
-        this.#note(name, `by its pushes, ${each}`);
-      }
-    }
+      return found.slice(0, SHOWN).map((each) => `by its pushes, ${each}`);
+    });
   }
 
   /** An audience with the right is not refused, even if the command then changes nothing. */

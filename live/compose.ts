@@ -117,6 +117,7 @@ export function composeLive(parts: LiveParts) {
       ...{ store, crowds },
       connectionsOf: (world, user) =>
         presence.people.connectionsOf(world, user),
+      isGone: (...who) => presence.isGone(...who),
       tellChannels: (world, user, by) => chat.readStates.tell(world, user, by),
     }),
     attendance,

@@ -141,6 +141,16 @@ export class Presence {
     return this.#watches.watch(world, room);
   }
 
+  /**
+   * Whether watchers of a room should learn that a user left it. The user may be back by the time
+   * of the push. While others still name their people there, watchers wait for a list that is
+   * read later, and they would take the user out of it.
+   */
+  isGone(world: string, room: string, user: string): boolean {
+    if (this.#watches.isLoading(world, room)) return false;
+    return !this.people.isIn(world, room, user);
+  }
+
   /** Notes a step of a connection of this process, and publishes it. */
   note(world: string, step: Step): void {
     const { process } = this.#replica;

@@ -3,6 +3,27 @@ import type { Corrupt } from "./corrupting-proxy.js";
 /** A server that does nothing wrong. */
 export const asIs: Corrupt = ({ text }) => [text];
 
+/**
+ * Leaves a viewer out of a moderator's second list, and pushes them when the client waits, as
+ * a node does that waited too long for another.
+ */
+export function namingLate(): Corrupt {
+  let lists = 0;
+  let late: unknown;
+  return ({ name, command, to, frame, text, send }) => {
+    if (to !== "moderator") return [text];
+    if (name === "success" && command === "room.enter" && ++lists === 2) {
+      late = (frame[2] as { viewers: unknown[] }).viewers.pop();
+      return [JSON.stringify(frame)];
+    }
+    if (name === "pong" && late !== undefined) {
+      send(to, JSON.stringify(["room.viewer.added", { user: late }]));
+      late = undefined;
+    }
+    return [text];
+  };
+}
+
 /** Holds back the answer to a vote until its push has passed. */
 function swapping(): Corrupt {
   let held: string[] = [];

@@ -1,5 +1,6 @@
 import { readdirSync } from "node:fs";
 import { join } from "node:path";
+import { setTimeout as delay } from "node:timers/promises";
 import t from "tap";
 import { timed, until } from "../helper.js";
 import { connectTo, startPair } from "./pair.js";
@@ -85,4 +86,44 @@ void t.test("a process that is killed takes its people with it", async (t) => {
   );
   const entered = await bob.call("room.enter", { room });
   t.same(idsOf(entered.viewers), [ann.user, bob.user].sort());
+});
+
+void t.test("who comes back before a first list stays in it", async (t) => {
+  const pair = await startPair(t);
+  const [busy, own] = pair.workers();
+  const seat = async (pid: number, credentials: Record<string, unknown>) =>
+    (await connectTo(t, pair, pid)).logIn(credentials);
+  const far = await seat(busy!, { client_id: "far" });
+  const near = await seat(own!, { client_id: "near" });
+  const next = await seat(own!, { client_id: "next" });
+  const ann = await seat(own!, pair.sign("ann", "admin"));
+  const room = await firstRoom(ann);
+  await far.call("room.enter", { room });
+  await near.call("room.enter", { room });
+
+  // The list waits for the busy process, for a quarter of a second. The push that somebody left
+  // waits for a fifth, and is due between.
+  process.kill(busy!, "SIGSTOP");
+  await near.call("room.leave", { room });
+  await delay(100);
+  const asked = ann.call("room.enter", { room });
+  await delay(150);
+  await near.call("room.enter", { room });
+  const { viewers } = await asked;
+  process.kill(busy!, "SIGCONT");
+
+  // Pushes come in order, so this is after all that could remove anybody.
+  await next.call("room.enter", { room });
+  const isOf = (person: Person) => (data: Record<string, unknown>) =>
+    (data.user as { id: string }).id === person.user;
+  await ann.pushed("room.viewer.added", isOf(next));
+  await ann.pushed("room.viewer.added", isOf(far));
+  const known = new Set(idsOf(viewers));
+  for (const [name, data] of ann.pushes) {
+    if (name === "room.viewer.added")
+      known.add((data.user as { id: string }).id);
+    if (name === "room.viewer.removed") known.delete(data.user_id as string);
+  }
+  const all = [far, near, next, ann].map(({ user }) => user);
+  t.same([...known].sort(), all.sort());
 });

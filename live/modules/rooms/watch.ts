@@ -24,6 +24,8 @@ export interface WatchPorts {
   readonly crowds: Crowds;
   /** The connections of a user in all processes, the newest first. */
   readonly connectionsOf: (world: string, user: string) => KnownConnection[];
+  /** Whether watchers of a room should learn that a user left it. */
+  readonly isGone: (world: string, room: string, user: string) => boolean;
   /** Sends a user their channels. @param by the connection that gets none. */
   readonly tellChannels: (
     world: string,
@@ -98,9 +100,14 @@ export class RoomWatch implements CrowdListener {
   }
 
   left(world: string, room: string, user: string): void {
+    const { isGone } = this.#ports;
     const frame = pushFrame("room.viewer.removed", { user_id: user });
     this.#toViewers(world, room, (send) =>
-      send((_, view) => (view.watches(room) ? frame : undefined)),
+      send((_, view) => {
+        // Asked for each connection: its list of viewers may be newer than this push.
+        if (!isGone(world, room, user)) return undefined;
+        return view.watches(room) ? frame : undefined;
+      }),
     );
   }
 
