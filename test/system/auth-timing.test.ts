@@ -67,16 +67,18 @@ void t.test("a wrong secret, however wrong it is", async (t) => {
 
 void t.test("a world is not read for who is not of it", async (t) => {
   const read: string[] = [];
+  const note = <T>(get: (id: string) => T) => {
+    return (id: string) => {
+      read.push(id);
+      return get(id);
+    };
+  };
   const { call } = await serve(t, [worldOf("demo"), worldOf("other")], {
     wrap: (store) => ({
       ...store,
-      worlds: {
-        ...store.worlds,
-        get: (id) => {
-          read.push(id);
-          return store.worlds.get(id);
-        },
-      },
+      worlds: { ...store.worlds, get: note((id) => store.worlds.get(id)) },
+      atOnce: (look) =>
+        store.atOnce!((rows) => look({ ...rows, world: note(rows.world) })),
     }),
   });
   const as = `Bearer ${tokenOf(keyOf("other"), { traits: ["admin", "api"] })}`;
