@@ -1,7 +1,11 @@
 import { worldOf } from "../helper.js";
 import type { Client, LiveServer } from "../live/client.js";
 
-const WORLD = "fence";
+/**
+ * Turns take these worlds one after the other. A world that was pushed a moment ago would be
+ * pushed again earlier than a change of a world that has rested.
+ */
+const WORLDS = ["fence-0", "fence-1", "fence-2"];
 
 /** Waits until the server has sent everything that follows from earlier actions. */
 export class Fence {
@@ -9,18 +13,22 @@ export class Fence {
   #next: Promise<void> | undefined;
   #present: Promise<void> = Promise.resolve();
   readonly #servers: readonly LiveServer[];
-  readonly #observers: readonly Client[];
+  /** Those of each world. */
+  readonly #observers: readonly (readonly Client[])[];
 
-  private constructor(servers: readonly LiveServer[], observers: Client[]) {
+  private constructor(servers: readonly LiveServer[], observers: Client[][]) {
     this.#servers = servers;
     this.#observers = observers;
   }
 
   /** @param servers the nodes of one installation. */
   static async open(servers: readonly [LiveServer, ...LiveServer[]]) {
-    await servers[0].app.store.worlds.create(worldOf(WORLD));
+    const { store } = servers[0].app;
+    for (const world of WORLDS) await store.worlds.create(worldOf(world));
     const observers = await Promise.all(
-      servers.map((server) => server.guest("observer", WORLD)),
+      WORLDS.map((world) =>
+        Promise.all(servers.map((server) => server.guest("observer", world))),
+      ),
     );
     return new Fence(servers, observers);
   }
@@ -49,9 +57,10 @@ export class Fence {
   async #pass(): Promise<void> {
     const title = `Turn ${++this.#turn}`;
     const { worlds } = this.#servers[0]!.app.store;
-    await worlds.update(WORLD, { title });
+    const place = this.#turn % WORLDS.length;
+    await worlds.update(WORLDS[place]!, { title });
     await Promise.all(
-      this.#observers.map((observer) =>
+      this.#observers[place]!.map((observer) =>
         observer.next("world.updated", ({ world }) => world.title === title),
       ),
     );
