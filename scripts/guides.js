@@ -96,7 +96,8 @@ async function search() {
 input.addEventListener("input", search);
 const menu = document.querySelector("#menu");
 menu.addEventListener("click", () => {
-  menu.ariaExpanded = String(menu.ariaExpanded !== "true");
+  const isOpen = menu.getAttribute("aria-expanded") === "true";
+  menu.setAttribute("aria-expanded", String(!isOpen));
 });
 // An old address of an operation.
 if (location.hash.startsWith("#/")) location.replace(new URL("../api" + location.hash, base));

@@ -111,8 +111,9 @@ export class Pushes {
   }
 
   /**
-   * Pushes something to an audience, if it has connections in this process. Once all people have
-   * left the world, nobody gets it: the log may have gone back, and later ones have read it.
+   * Pushes something to an audience, if it has connections in this process. A push is
+   * dropped once all people have left the world: the log may have gone back, and people who log
+   * in later read the present state.
    */
   push(audience: Audience, tell: Tell, timing: Timing = {}): void {
     const { lines, passes } = this.#ports;

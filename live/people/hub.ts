@@ -19,8 +19,9 @@ function remove<K>(
 
 /**
  * The connections of one world in this process, from the first that comes to the last that
- * leaves. Later ones read everything at their login, perhaps in a history that went back. So
- * what waits for a gathering is for nobody else, and of no use once it is over.
+ * leaves. People who come later read everything at their login, perhaps in a history that went
+ * back. So a push that waits for a gathering reaches only its members, and is dropped once the
+ * gathering is over.
  */
 export class Gathering {
   /** All connections that are logged in. */

@@ -145,7 +145,7 @@ export class Sockets {
       this.#tickLater();
       const now = clock.now();
       const ahead = clock.date() - now;
-      // Somebody has set the date, so any token may have expired.
+      // The system has set its date, so any token may have expired.
       const wasSet = Math.abs(ahead - this.#ahead) > TICK;
       if (wasSet) this.#ahead = ahead;
       const due = this.#looks.take(now);

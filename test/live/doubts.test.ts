@@ -23,7 +23,7 @@ async function furnished() {
   return { house, live, connection: connection!, begin, at, got, world };
 }
 
-/** A room that nobody sees any more. */
+/** The room after all users have lost the right to see it. */
 const closed = (room: Versioned<RoomValue>): Versioned<RoomValue> => ({
   ...{ version: "later", json: room.json },
   value: Object.create(room.value, {

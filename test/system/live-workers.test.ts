@@ -101,8 +101,8 @@ void t.test("who comes back before a first list stays in it", async (t) => {
   await far.call("room.enter", { room });
   await near.call("room.enter", { room });
 
-  // The list waits for the busy process, for a quarter of a second. The push that somebody left
-  // waits for a fifth, and is due between.
+  // The list waits a quarter of a second for the busy process. The push about the user who left
+  // waits a fifth of a second, so it is due before the list.
   process.kill(busy!, "SIGSTOP");
   await near.call("room.leave", { room });
   await delay(100);
