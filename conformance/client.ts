@@ -9,7 +9,7 @@ const PATIENCE = 30_000;
 export type Frame = [name: string, ...rest: unknown[]];
 
 /** A JSON value, whose fields the caller reads. */
-// eslint-disable-next-line @typescript-eslint/no-explicit-any
+// oxlint-disable-next-line typescript/no-explicit-any
 export type Json = any;
 
 /** How a connection ended. */

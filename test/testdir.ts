@@ -25,7 +25,7 @@ export function testdir(
   if (count > 1) {
     t.testdirName = t.testdirName.replace(/(\+\d+)?$/, `+${count}`);
   }
-  // eslint-disable-next-line no-restricted-syntax -- This is the one place for it.
+  // oxlint-disable-next-line no-restricted-properties -- This is the one place for it.
   const folder = t.testdir(content);
   return folder;
 }

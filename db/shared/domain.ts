@@ -99,7 +99,7 @@ export const domain = <R extends object, W extends DomainWrites>(
 
 /** Any domain. */
 // Its writes take parameters of their own, and only their makers know which.
-// eslint-disable-next-line @typescript-eslint/no-explicit-any
+// oxlint-disable-next-line typescript/no-explicit-any
 export type AnyDomain = Domain<object, any>;
 
 /** The methods of a domain in a store: its reads, and its writes with the author as the last parameter. */

@@ -5,7 +5,7 @@ type Build = typeof import("fast-json-stringify").default;
 
 /** Compiles a serializer. */
 const build = (...args: Parameters<Build>) => {
-  // eslint-disable-next-line @typescript-eslint/no-require-imports
+  // oxlint-disable-next-line typescript/no-require-imports
   const compile = require("fast-json-stringify") as Build;
   return compile(...args);
 };

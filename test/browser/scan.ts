@@ -27,7 +27,7 @@ function look(): string[] {
         if (name.startsWith("on")) say(`attribute ${name}`, element);
         if (name === "srcdoc") say("srcdoc", element);
         // What a browser ignores at the start and within a scheme.
-        // eslint-disable-next-line no-control-regex
+        // oxlint-disable-next-line no-control-regex
         const url = value.replace(/[\u0000-\u0020]/g, "").toLowerCase();
         if (!URLS.includes(name)) continue;
         if (/^(javascript|vbscript):/.test(url)) say(`${name}`, element);

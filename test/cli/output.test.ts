@@ -20,7 +20,7 @@ const FOYER = fileURLToPath(new URL("../../cli/main.js", import.meta.url));
 
 /** Lines end with newlines and cells with tabs; nothing else is left of what is obeyed. */
 const OBEYED =
-  // eslint-disable-next-line no-control-regex -- they are what it is about
+  // oxlint-disable-next-line no-control-regex -- they are what it is about
   /[\u0000-\u0008\u000b-\u001f\u007f-\u009f\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069]/;
 
 void t.test("what is kept in the database", async (t) => {

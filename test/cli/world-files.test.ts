@@ -160,9 +160,11 @@ void t.test(
     const { store, files } = one;
     const importInto = async (store: Store, into = files) => {
       const file = await open(archive);
-      return importArchive({ store, files: into }, file.fd, false).finally(() =>
-        file.close(),
-      );
+      try {
+        return await importArchive({ store, files: into }, file.fd, false);
+      } finally {
+        await file.close();
+      }
     };
     /** A store on which something happens when an import begins to make its world. */
     const storeWith = (begin: () => Promise<unknown>) => {

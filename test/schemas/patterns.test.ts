@@ -15,7 +15,7 @@ function* patternsIn(value: unknown, path = ""): Generator<[string, string]> {
   }
 }
 
-// Those written out in code are the linter's (eslint.config.js).
+// Those written out in code are the linter's (.oxlintrc.jsonc).
 void t.test("no pattern takes longer than linearly", async (t) => {
   const { app } = await serve(t);
   // What checks is compiled from the components, whose keys are patterns too.

@@ -38,7 +38,7 @@ const escaped = (text: string): string =>
   text
     .replace(/[\\;,]/g, (it) => `\\${it}`)
     .replace(/\r\n|\r|\n/g, "\\n")
-    // eslint-disable-next-line no-control-regex
+    // oxlint-disable-next-line no-control-regex
     .replace(/[\u0000-\u0008\u000b-\u001f\u007f]/g, "");
 
 const utc = (time: number): string =>

@@ -74,12 +74,12 @@ const CODES = ["13", "14", "15", "23", "24", "25"].map((digits) =>
 
 /** A text as PostgreSQL can store it. */
 export const encodedText = (text: string): string =>
-  // eslint-disable-next-line no-control-regex
+  // oxlint-disable-next-line no-control-regex
   text.replace(/[\0-\x05]/g, (char) => CODES[char.charCodeAt(0)]!);
 
 /** The text that was stored. */
 export const decodedText = (text: string): string =>
-  // eslint-disable-next-line no-control-regex
+  // oxlint-disable-next-line no-control-regex
   text.replace(/[\x01\x02][\x03-\x05]/g, (code) =>
     String.fromCharCode(CODES.indexOf(code)),
   );

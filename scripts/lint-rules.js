@@ -1,0 +1,71 @@
+import { analyse } from "scslre";
+
+/** Rules of this project's own for the linter; .oxlintrc.jsonc says where they hold. */
+export default {
+  meta: { name: "foyer" },
+  rules: {
+    clock: { create: refuseDate },
+    linear: { create: refuseSlowExpressions },
+  },
+};
+
+/** Refuses `new Date()` and `Date()`, which read the time of the process. */
+function refuseDate(context) {
+  const check = (node) => {
+    const { callee, arguments: given, type } = node;
+    if (callee.type !== "Identifier" || callee.name !== "Date") return;
+    if (type === "NewExpression" && given.length > 0) return;
+    context.report({ node, message: "Use the clock of the live layer." });
+  };
+  return { NewExpression: check, CallExpression: check };
+}
+
+/** Refuses regular expressions that take more than linear time for some text. */
+function refuseSlowExpressions(context) {
+  const check = (node, source, flags) => {
+    const { reports } = analyse(new RegExp(source, flags), {
+      // With `y`, an expression is tried at one place only.
+      reportTypes: { Move: !flags.includes("y") },
+      // An expression that other code gets may become a part of a longer one.
+      assumeRejectingSuffix: !isUsedHere(node, context),
+    });
+    for (const { character, exponential } of reports) {
+      const text = `/${character.literal.source}+/`;
+      const time = exponential ? "exponential" : "quadratic";
+      context.report({
+        node,
+        message: `A long text of ${text} takes ${time} time.`,
+      });
+    }
+  };
+  const checkCall = (node) => {
+    const { callee, arguments: given } = node;
+    if (callee.type !== "Identifier" || callee.name !== "RegExp") return;
+    const [source, flags = ""] = given.map(({ value }) => value);
+    if (typeof source === "string") check(node, source, flags);
+  };
+  return {
+    Literal(node) {
+      if (node.regex) check(node, node.regex.pattern, node.regex.flags);
+    },
+    NewExpression: checkCall,
+    CallExpression: checkCall,
+  };
+}
+
+/** Whether an expression, or each use of the variable that holds it, is part of a call. */
+function isUsedHere(node, { sourceCode }) {
+  const { parent } = node;
+  if (parent.type === "MemberExpression") return parent.object === node;
+  if (parent.type === "CallExpression") return true;
+  if (parent.type !== "VariableDeclarator") return false;
+  if (parent.parent.parent.type === "ExportNamedDeclaration") return false;
+  return sourceCode
+    .getDeclaredVariables(parent)
+    .every(({ references }) =>
+      references.every(
+        ({ init, identifier }) =>
+          init || isUsedHere(identifier, { sourceCode }),
+      ),
+    );
+}
