@@ -120,13 +120,17 @@ export const chatRows: Rows = {
       ...{ silenced: "chat.denied", outsider: "chat.denied" },
     },
     payload: async (it) => ({
-      channel: await it.direct("me", "neighbor"),
+      channel: await it.direct("me", "neighbor", "silenced"),
       event_type: "channel.message",
       content: text("Psst"),
     }),
     pushes: [
-      ["chat.unread_pointers", "neighbor"],
-      ["chat.notification", "neighbor", { event: { content: text("Psst") } }],
+      ["chat.unread_pointers", "neighbor silenced"],
+      [
+        "chat.notification",
+        "neighbor silenced",
+        { event: { content: text("Psst") } },
+      ],
     ],
     unaware: ofOwn,
   },

@@ -111,8 +111,8 @@ const chat = inArea("chat", [
     "a subscriber gets events twice",
   ],
   [
-    "live/modules/chat/messages.ts",
-    `if (me.moderation_state !== "") throw chatDenied();`,
+    "db/sqlite/chat/chat-channels.ts",
+    `if (state !== "") throw denied("The user is banned or silenced.");`,
     ``,
     "silenced users write direct messages",
   ],
