@@ -184,7 +184,8 @@ function build() {
 
 function compiler() {
   try {
-    return fileURLToPath(import.meta.resolve("typescript/bin/tsc"));
+    const manifest = import.meta.resolve("typescript-native/package.json");
+    return fileURLToPath(new URL("bin/tsc", manifest));
   } catch {
     process.stderr.write("TypeScript is not installed: run npm ci\n");
     process.exit(1);

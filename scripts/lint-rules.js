@@ -6,6 +6,7 @@ export default {
   rules: {
     clock: { create: refuseDate },
     linear: { create: refuseSlowExpressions },
+    "class-key": { create: refuseKeyOfClass },
   },
 };
 
@@ -68,4 +69,28 @@ function isUsedHere(node, { sourceCode }) {
           init || isUsedHere(identifier, { sourceCode }),
       ),
     );
+}
+
+/**
+ * Refuses a key with the name of the class in a private member of it. TypeScript 7.0
+ * compiles it to another name.
+ */
+function refuseKeyOfClass(context) {
+  const check = (node) => {
+    const { key, computed, shorthand } = node;
+    if (key.type !== "Identifier" || computed || shorthand) return;
+    for (let { parent } = node; parent; parent = parent.parent) {
+      const isPrivate = parent.key?.type === "PrivateIdentifier";
+      if (!isPrivate || parent.parent.parent.id?.name !== key.name) continue;
+      context.report({
+        node,
+        message: `The compiler takes ${key.name} for the class: rename the class.`,
+      });
+    }
+  };
+  return {
+    Property: check,
+    MethodDefinition: check,
+    PropertyDefinition: check,
+  };
 }

@@ -85,6 +85,7 @@ export const nightly: Readonly<Record<string, string>> = {
   ]),
   ...leave("a landing has no time for what is no part of what runs", [
     "system/build",
+    "system/compilers",
     "system/docs-page",
     "system/properties",
     "system/testing",

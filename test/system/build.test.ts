@@ -117,7 +117,8 @@ void t.test("a build compiles what has changed, and only then", (t) => {
 
   // The compiler alone, between two builds, on something that is taken back.
   writeFileSync(at("main.ts"), "export const main = 4;\n");
-  const tsc = fileURLToPath(import.meta.resolve("typescript/bin/tsc"));
+  const manifest = import.meta.resolve("typescript-native/package.json");
+  const tsc = fileURLToPath(new URL("bin/tsc", manifest));
   const alone = ["-i", process.execPath, tsc];
   t.equal(spawnSync("env", alone, { cwd: dir }).status, 0);
   writeFileSync(at("main.ts"), "export const main = 3;\n");

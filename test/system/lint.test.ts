@@ -100,6 +100,20 @@ const rows: [path: string, code: string, rule?: string][] = [
   ["db/m.ts", "export const spaces = /\\s+/;", "foyer(linear)"],
   ["db/n.ts", 'text.replace(/\\s+/g, "");'],
   ["db/o.ts", 'const spaces = /\\s+/g; text.replace(spaces, "");'],
+  ...[
+    "#a() { return { Aa: 1 }; }",
+    "#a = () => ({ Aa: 1 });",
+    "get #a() { return { Aa() {} }; }",
+  ].map((member, i): [string, string, string] => [
+    `db/class-${i}.ts`,
+    `export class Aa { ${member} b = () => typeof this.#a; }`,
+    "foyer(class-key)",
+  ]),
+  ["db/q.ts", "export class Aa { a() { return { Aa: 1 }; } }"],
+  [
+    "db/r.ts",
+    "export class Aa { #a() { return { Bb: 1 }; } b() { this.#a(); } }",
+  ],
   ["test/d.ts", "/^(a+)+$/.test(text);"],
   ["scripts/a.js", "unknown();", "eslint(no-undef)"],
   [

@@ -44,7 +44,7 @@ export interface ObjectHead {
  * The requests that are made to a bucket. Each has an end, also if the server hangs.
  * All throw {@link StoreError} `unusable` or `full`.
  */
-export class Bucket {
+export class ObjectBucket {
   readonly #options: BucketOptions;
   readonly #name: string;
   readonly #writes: S3Client;

@@ -13,7 +13,7 @@ import {
 } from "../../contract/files.js";
 import { WorkFolder } from "../../local/work-folder.js";
 import { StoreError } from "../../contract/store.js";
-import { Bucket, type ObjectHead } from "./bucket.js";
+import { ObjectBucket, type ObjectHead } from "./bucket.js";
 import { isTime } from "./listing.js";
 import {
   allNotes,
@@ -48,11 +48,15 @@ const LINK_LIFE = 3600;
  */
 export class S3Files implements FileStore {
   readonly linkOrigin?: string;
-  readonly #bucket: Bucket;
+  readonly #bucket: ObjectBucket;
   readonly #notes: Notes;
   readonly #work: WorkFolder;
 
-  private constructor(bucket: Bucket, dataDir: string, linkOrigin?: string) {
+  private constructor(
+    bucket: ObjectBucket,
+    dataDir: string,
+    linkOrigin?: string,
+  ) {
     this.#bucket = bucket;
     this.#notes = new Notes(bucket);
     this.#work = new WorkFolder(dataDir);
@@ -65,7 +69,7 @@ export class S3Files implements FileStore {
    *   refuses. It is never created.
    */
   static async open(options: BucketOptions, dataDir: string): Promise<S3Files> {
-    const bucket = new Bucket(options);
+    const bucket = new ObjectBucket(options);
     try {
       await allNotes(bucket);
       if (!options.redirect) return new S3Files(bucket, dataDir);

@@ -1,7 +1,7 @@
 import { randomUUID } from "node:crypto";
 import { detach } from "../../detach.js";
 import { StoreError } from "../../contract/store.js";
-import type { Bucket } from "./bucket.js";
+import type { ObjectBucket } from "./bucket.js";
 import type { ListedObject } from "./listing.js";
 
 // Notes are small objects. They name the keys that are about to be recorded or removed, so
@@ -42,11 +42,11 @@ export interface Note {
 
 /** The notes of one process. */
 export class Notes {
-  readonly #bucket: Bucket;
+  readonly #bucket: ObjectBucket;
   #life: Promise<Life> | undefined;
   readonly #lives = new Set<Life>();
 
-  constructor(bucket: Bucket) {
+  constructor(bucket: ObjectBucket) {
     this.#bucket = bucket;
   }
 
@@ -89,7 +89,7 @@ export class Notes {
 
 /** A time in which a process has notes. */
 class Life {
-  readonly #bucket: Bucket;
+  readonly #bucket: ObjectBucket;
   readonly #folder = `${WORK}${randomUUID()}/`;
   readonly #ended: () => void;
   #timer: NodeJS.Timeout | undefined;
@@ -100,13 +100,13 @@ class Life {
   #hasLapsed = false;
   #renewed = clocks();
 
-  private constructor(bucket: Bucket, ended: () => void) {
+  private constructor(bucket: ObjectBucket, ended: () => void) {
     this.#bucket = bucket;
     this.#ended = ended;
   }
 
   /** The first sign of life comes before the first note. */
-  static async begin(bucket: Bucket, ended: () => void): Promise<Life> {
+  static async begin(bucket: ObjectBucket, ended: () => void): Promise<Life> {
     const life = new Life(bucket, ended);
     await bucket.write(life.#folder + ALIVE, "");
     life.#timer = setInterval(() => detach(life.#renew()), RENEWAL).unref();
@@ -202,7 +202,7 @@ interface NotesOfLife {
 }
 
 /** The notes of all processes. It is one request, unless there are a thousand. */
-export async function allNotes(bucket: Bucket): Promise<NotesOfLife[]> {
+export async function allNotes(bucket: ObjectBucket): Promise<NotesOfLife[]> {
   const lives = new Map<string, ListedObject[]>();
   let now = new Date(0);
   for await (const page of bucket.list(WORK)) {
@@ -229,7 +229,10 @@ export const untilOver = ({ age }: NotesOfLife): number =>
   Math.max(0, DEAD - age) + 1000;
 
 /** The keys that a note names. */
-export async function keysOf(bucket: Bucket, note: string): Promise<string[]> {
+export async function keysOf(
+  bucket: ObjectBucket,
+  note: string,
+): Promise<string[]> {
   if (note.endsWith(NOTE)) {
     const name = note.slice(note.lastIndexOf("/") + 1, -NOTE.length);
     try {
