@@ -342,15 +342,12 @@ export class Follower<E extends Logged> {
       return;
     }
     followed.isReading = true;
-    this.#read(world, followed).then(
-      () => (followed.isReading = false),
-      (error: unknown) => {
-        if (!this.#isFollowed(world, followed)) return;
-        this.#listener.failed(error);
-        const next = Math.min(LONGEST_PAUSE, pause * 2 || FIRST_PAUSE);
-        this.#clock.after(next, () => this.#catchUp(world, followed, next));
-      },
-    );
+    this.#read(world, followed).catch((error: unknown) => {
+      if (!this.#isFollowed(world, followed)) return;
+      this.#listener.failed(error);
+      const next = Math.min(LONGEST_PAUSE, pause * 2 || FIRST_PAUSE);
+      this.#clock.after(next, () => this.#catchUp(world, followed, next));
+    });
   }
 
   async #read(world: string, followed: Followed<E>): Promise<void> {
@@ -404,6 +401,8 @@ export class Follower<E extends Logged> {
       }
       if (isAll && !followed.hasMore) {
         followed.confirmed = Math.max(followed.confirmed, began);
+        // In this moment: what comes in the next one has to be read.
+        followed.isReading = false;
         return;
       }
     }

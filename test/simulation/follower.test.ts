@@ -1,3 +1,4 @@
+import { setImmediate } from "node:timers/promises";
 import t from "tap";
 import { Follower } from "../../db/log/follower.js";
 import { SimulatedLog, type SimulatedEntry } from "./log.js";
@@ -62,5 +63,44 @@ void t.test("a store that says when it changed is read at once", async (t) => {
   await timeline.runUntil(2_150);
   t.equal(checks - before, 2, "what hints explain is no reason");
   t.equal(reads, readsBefore, "nor is a hint that comes twice");
+  follower.close();
+});
+
+void t.test("a world goes back in the moment when a read ends", async (t) => {
+  const timeline = new Timeline();
+  const log = new SimulatedLog();
+  for (const at of [1, 2]) log.append("demo", at);
+  const answers: (() => void)[] = [];
+  let isSlow = false;
+  const answer = <T>(found: T) =>
+    new Promise<T>((resolve) => {
+      if (isSlow) answers.push(() => resolve(found));
+      else resolve(found);
+    });
+  const resets: string[] = [];
+  const follower = new Follower<SimulatedEntry>(
+    new ProcessTime(timeline),
+    {
+      heads: (worlds) => answer(worlds.map((world) => log.head(world))),
+      since: (...args) => answer(log.since(...args)),
+    },
+    {
+      apply: () => t.fail("there is no new entry"),
+      reset: (world) => void resets.push(world),
+      failed: (error) => t.fail(String(error)),
+    },
+  );
+  await follower.follow("demo");
+  await setImmediate();
+  isSlow = true;
+  follower.look("demo");
+  log.goBackTo(1);
+  await timeline.runUntil(600);
+  t.equal(answers.length, 2, "the entries and the heads are read");
+  isSlow = false;
+  for (const give of answers) give();
+  await setImmediate();
+  t.same(resets, ["demo"]);
+  t.same(follower.cursorOf("demo")?.seq, 1, "the world is followed again");
   follower.close();
 });
