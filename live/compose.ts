@@ -133,6 +133,7 @@ export function composeLive(parts: LiveParts) {
       },
       forget(world) {
         for (const { forget } of modules) forget?.(world);
+        lines.dropWhatIsOver();
       },
     },
   });

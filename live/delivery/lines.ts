@@ -1,5 +1,5 @@
 import type { FastifyBaseLogger } from "fastify";
-import { type Clock, nextTurn, sleep } from "../../db/log/clock.js";
+import { type Clock, nextTurn } from "../../db/log/clock.js";
 import { StoreError } from "../../db/contract/store.js";
 
 /** What stands in a line. It reads the store, and then sends. */
@@ -25,6 +25,13 @@ interface Persistence {
   readonly onFault?: () => void;
 }
 
+/** Something that failed, until it is repeated. */
+interface Pausing {
+  readonly isOver: () => boolean;
+  /** Ends the pause. */
+  readonly wake: () => void;
+}
+
 /** A store that failed may answer the next time. Any other error is a fault of Foyer. */
 const isOfStore = (error: unknown): boolean => error instanceof StoreError;
 const isAny = () => true;
@@ -38,6 +45,8 @@ export class Lines {
   readonly #log: FastifyBaseLogger;
   /** The end of each line in which something runs or waits. */
   readonly #ends = new Map<string, Promise<void>>();
+  /** What waits before it is repeated. */
+  readonly #pausing = new Set<Pausing>();
   #closed = false;
 
   constructor(clock: Clock, log: FastifyBaseLogger) {
@@ -114,9 +123,27 @@ export class Lines {
         }
         if (!isRepeated(error)) return;
       }
-      await sleep(this.#clock, pause);
+      await this.#pause(pause, isOver);
       pause = Math.min(2 * pause, LONGEST_PAUSE);
     }
+  }
+
+  #pause(duration: number, isOver: () => boolean): Promise<void> {
+    return new Promise((resolve) => {
+      const wake = () => {
+        stop();
+        this.#pausing.delete(pausing);
+        resolve();
+      };
+      const stop = this.#clock.after(duration, wake);
+      const pausing: Pausing = { isOver, wake };
+      this.#pausing.add(pausing);
+    });
+  }
+
+  /** People have left: what was repeated for them alone no longer keeps others in its line. */
+  dropWhatIsOver(): void {
+    for (const { isOver, wake } of this.#pausing) if (isOver()) wake();
   }
 
   /** @param run must not reject. */

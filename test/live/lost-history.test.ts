@@ -38,6 +38,7 @@ void t.test("a push of a lost history", async (t) => {
     database.goBack(earlier);
     await timeline.runUntil(4_350);
     t.equal(live.hub.in(world).size, 0, "the client has left");
+    t.notOk(live.lines.ended(world), "the push waits no longer");
     client.isAway = false;
     client.drop();
     client.connect();
