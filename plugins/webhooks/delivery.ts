@@ -7,7 +7,7 @@ import {
 import { type TypeFilter, typeFilter } from "../../schemas/plain/feed.js";
 import type { FeedItem } from "../feed/items.js";
 import type { Outbound } from "../outbound/outbound.js";
-import { delayAfter, GIVES_UP } from "./message.js";
+import { delayAfter, givesUp } from "./message.js";
 import type { Pace } from "./pace.js";
 import { PATIENCE, send } from "./sending.js";
 import type { Source } from "./source.js";
@@ -175,8 +175,9 @@ export class Delivery {
       return true;
     }
     const attempts = this.#state.attempts + 1;
-    const since = this.#state.failing_since ?? now;
-    const isOver = status === 410 || now - since >= GIVES_UP;
+    // The clock may have been set back.
+    const since = Math.min(this.#state.failing_since ?? now, now);
+    const isOver = status === 410 || givesUp(now - since, attempts);
     this.#state = {
       ...{ ...this.#state, failing_since: since, attempts },
       ...{ last_status: status, last_error: error },

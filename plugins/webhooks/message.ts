@@ -57,7 +57,21 @@ const DELAYS = [
 ];
 
 /** A webhook that has failed for so long is disabled, in milliseconds. */
-export const GIVES_UP = 3 * 24 * HOUR;
+const GIVES_UP = 3 * 24 * HOUR;
+
+/**
+ * After how many tries it may be. The clock may be set by days, and the server may have been off
+ * for as long: neither is the receiver's fault.
+ */
+const FEWEST_TRIES = DELAYS.length + 1;
+
+/**
+ * Whether a webhook has failed for so long that it is disabled.
+ * @param duration since its first failure, in milliseconds.
+ * @param attempts how often it has failed.
+ */
+export const givesUp = (duration: number, attempts: number): boolean =>
+  duration >= GIVES_UP && attempts >= FEWEST_TRIES;
 
 /**
  * How long to wait before an entry is sent again, in milliseconds.
