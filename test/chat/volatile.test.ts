@@ -3,6 +3,7 @@ import { type Client, type Json, soon } from "../live/client.js";
 import {
   bodiesOf,
   history,
+  invalid,
   message,
   namesOf,
   say,
@@ -122,6 +123,12 @@ void t.test("volatile memberships", async (t) => {
       await client.do("chat.unsubscribe", { channel });
       const code = isVolatile ? "chat.denied" : "ok";
       t.equal(await sends(client, channel), code, name);
+    }
+    const channel = await talk.room();
+    const admin = await talk.person("chooser", { traits: ["admin"] });
+    for (const volatile of [null, 0, 1, "true", [], {}]) {
+      const code = await admin.code("chat.join", { channel, volatile });
+      t.equal(code, invalid, JSON.stringify(volatile));
     }
   });
 

@@ -162,3 +162,20 @@ void t.test("a process knows names only for its own people", async (t) => {
   t.strictSame(known(two), ["a", "b", "ada", "bob"]);
   t.match(one.presence.in(world), { connections: 2, users: 2 });
 });
+
+void t.test("who moves to another process has not left", async (t) => {
+  const { wire, one, two } = await startWatching();
+  two.open("a", "ada");
+  await wire.wait(500);
+  two.note({ do: "close", connection: "a" });
+  await wire.wait(5);
+  one.open("c", "ada");
+  await wire.wait(1_000);
+  for (const { said, names } of [one, two]) {
+    t.equal(names(), "ada");
+    t.notOk(said.includes("left ada"), "no watcher sees her go");
+  }
+  one.note({ do: "close", connection: "c" });
+  await wire.wait(1_000);
+  for (const { said } of [one, two]) t.equal(said.at(-1), "left ada");
+});
