@@ -1,7 +1,8 @@
 import jwt, { type Secret } from "@fastify/jwt";
 import fp from "fastify-plugin";
 import { ForeignTokens } from "./foreign-tokens.js";
-import { identification, type Identify, type Recognize } from "./identity.js";
+import { identification } from "./identification.js";
+import type { Identify, Recognize } from "./identity.js";
 import { KeySets } from "./key-sets.js";
 import type { Decode } from "./tokens.js";
 

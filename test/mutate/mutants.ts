@@ -78,7 +78,7 @@ const rights = inArea("rights", [
     "REST asks for no right beyond world.api",
   ],
   [
-    "plugins/auth/identity.ts",
+    "plugins/auth/identification.ts",
     `if (!anywhere && identified.world.value.id !== worldId) throw foreign;`,
     ``,
     "a token of one world opens another",

@@ -1,0 +1,259 @@
+import { randomBytes } from "node:crypto";
+import { Cache } from "../../db/cache.js";
+import type { Versioned, WorldStore } from "../../db/contract/store.js";
+import { issuersOf } from "../../db/rules/world-rows.js";
+import type { World } from "../../schemas/worlds.js";
+import type { ForeignTokens } from "./foreign-tokens.js";
+import {
+  type Credentials,
+  guestOf,
+  hasKey,
+  type Identified,
+  type Identify,
+  type Recognize,
+} from "./identity.js";
+import {
+  claimsSignedBy,
+  type Decode,
+  expectPresent,
+  IdentityError,
+  isSignedWith,
+  type Named,
+  readToken,
+  type Unproven,
+} from "./tokens.js";
+import { namesIn, type VerifiedToken, verifiedBy } from "./verified.js";
+
+// Identifies callers by a token or a client ID. Nothing here knows of HTTP: each
+// transport parses its own headers or frames.
+
+/** A token that no key proved. */
+interface RefusedToken {
+  readonly named: Named;
+  /** The versions of the worlds whose keys were tried. */
+  readonly tried: string;
+}
+
+/** The bound for verified tokens, in characters. */
+const MAX_VERIFIED = 8 * 1024 * 1024;
+
+/** The bound for refused tokens, in characters. */
+const MAX_REFUSED = 1024 * 1024;
+
+/** The overhead of an entry, in characters. */
+const ENTRY = 1000;
+
+/** How many entries of issuers are tried for one token: a world may have named the issuer of another. */
+const MAX_SOURCES = 20;
+
+/** The length of a signature by HMAC-SHA256, in characters of base64url. */
+const SIGNATURE = 43;
+
+/** The signature identifies a token. A lookup by it takes less than half the time of a lookup by the whole token. */
+const signatureOf = (token: string) => token.slice(-SIGNATURE);
+
+/** Takes the place of a missing key when a signature is compared, so that a refusal takes the same time with and without a key. */
+const decoy = randomBytes(32).toString("hex");
+
+const refusal = new IdentityError(
+  "invalid",
+  "The token was not signed with a key known here.",
+);
+const foreign = new IdentityError("foreign", "The token is of another world.");
+
+/**
+ * Makes the functions that identify callers by the keys of worlds.
+ * @param worlds gives a world only if the token may belong to it. Otherwise the
+ *   time of an answer would tell strangers whether a world exists.
+ * @param foreignTokens verifies the tokens of other issuers.
+ */
+export function identification(
+  worlds: Pick<WorldStore, "get" | "issuing">,
+  decode: Decode,
+  foreignTokens: ForeignTokens,
+): { identify: Identify; recognize: Recognize } {
+  // The clock and the keys of the world are checked again on every use.
+  const verified = new Cache<VerifiedToken>(MAX_VERIFIED);
+  // A client with a bad token tends to repeat it: without this cache each
+  // repetition would cost a seventh more.
+  const refused = new Cache<RefusedToken>(MAX_REFUSED);
+
+  async function identify(
+    credentials: Credentials,
+    worldId: string,
+  ): Promise<Identified> {
+    const { token, clientId, screens = false } = credentials;
+    if (token === undefined) return identifyGuest(clientId, worldId);
+    const found = await identifyBearer(token, worldId, credentials);
+    if (found.identity.kiosk !== undefined && !screens) throw foreign;
+    return found;
+  }
+
+  async function identifyBearer(
+    token: string,
+    worldId: string,
+    { anywhere = false }: Credentials,
+  ): Promise<Identified> {
+    const known = knownBy(token);
+    if (known?.worldId === worldId) {
+      const world = await worlds.get(worldId);
+      if (world && isHeldBy(world, known)) return { identity: known, world };
+    }
+    const identified = await findProof(token, worldId, known);
+    if (!anywhere && identified.world.value.id !== worldId) throw foreign;
+    return identified;
+  }
+
+  function recognize(
+    ...[token, worldId, worldOf]: Parameters<Recognize>
+  ): Identified | undefined {
+    const known = knownBy(token);
+    if (known?.worldId !== worldId || known.kiosk !== undefined) {
+      return undefined;
+    }
+    const world = worldOf(worldId);
+    return world && isHeldBy(world, known)
+      ? { identity: known, world }
+      : undefined;
+  }
+
+  function knownBy(token: string): VerifiedToken | undefined {
+    const found = verified.get(signatureOf(token));
+    return found?.token === token ? found : undefined;
+  }
+
+  async function identifyGuest(
+    clientId: string | undefined,
+    worldId: string,
+  ): Promise<Identified> {
+    if (clientId === undefined) {
+      throw new IdentityError(
+        "missing",
+        "Authentication credentials were not provided.",
+      );
+    }
+    const identity = guestOf(clientId);
+    const world = await worlds.get(worldId);
+    if (!world) throw foreign;
+    return { identity, world };
+  }
+
+  /** Finds a world that proves the token, the expected one if there are several. */
+  async function findProof(
+    token: string,
+    worldId: string,
+    known: VerifiedToken | undefined,
+  ): Promise<Identified> {
+    const before = known ? undefined : refused.get(token);
+    let unproven: Unproven | undefined;
+    const read = () => (unproven ??= readToken(token, decode));
+    const named = known?.named ?? before?.named ?? read().named;
+    const issuing = await worldsOf(named, worldId);
+    for (const world of issuing) {
+      if (known && isHeldBy(world, known)) return { identity: known, world };
+    }
+    if (named.isForeign) return findForeignProof(token, named, issuing);
+    const tried = issuing.map(({ version }) => version).join();
+    if (before?.tried === tried) throw refusal;
+    // Thousands of worlds may share one key.
+    const failed = new Set<string>();
+    for (const world of issuing) {
+      const identity = verify(token, read(), world, failed);
+      if (identity) return { identity: remembered(identity), world };
+    }
+    if (issuing.length === 0) isSignedWith(decoy, token);
+    const entry = { named, tried };
+    refused.set(token, entry, 2 * token.length + tried.length + ENTRY);
+    throw refusal;
+  }
+
+  function remembered(identity: VerifiedToken): VerifiedToken {
+    const { token } = identity;
+    verified.set(signatureOf(token), identity, 2 * token.length + ENTRY);
+    return identity;
+  }
+
+  /** Whether a world still proves a token, by keys that are not too old. */
+  function isHeldBy(world: Versioned<World>, known: VerifiedToken): boolean {
+    const { key, keys } = known;
+    return isProvenBy(world, known) && foreignTokens.isCurrent(key, keys);
+  }
+
+  /** The same for a token of another issuer. Its refusal depends on keys elsewhere, and is not kept. */
+  async function findForeignProof(
+    token: string,
+    named: Named,
+    issuing: readonly Versioned<World>[],
+  ): Promise<Identified> {
+    const tried = new Set<string>();
+    for (const { value } of issuing) {
+      for (const key of issuersOf(value.config)) {
+        if (key.issuer !== named.issuer) continue;
+        if (!named.audiences.includes(key.audience)) continue;
+        const source = JSON.stringify(key);
+        if (tried.has(source) || tried.size === MAX_SOURCES) continue;
+        tried.add(source);
+        const claims = await foreignTokens.verify(token, key, value.id);
+        // Meanwhile the world may have removed the issuer.
+        const world = claims && (await worlds.get(value.id));
+        if (!world || !hasKey(world.value, key)) continue;
+        const seenIn = world.version;
+        const proof = { token, named, key, worldId: value.id, seenIn };
+        return { identity: remembered(verifiedBy(claims, proof)), world };
+      }
+    }
+    throw refusal;
+  }
+
+  /** The worlds to which such a token may belong, the expected one first. */
+  async function worldsOf(
+    { issuer, audiences }: Named,
+    worldId: string,
+  ): Promise<Versioned<World>[]> {
+    const lists = await Promise.all(
+      audiences.map((audience) => worlds.issuing(issuer, audience)),
+    );
+    const isExpected = ({ value }: Versioned<World>) =>
+      Number(value.id === worldId);
+    return lists.flat().sort((a, b) => isExpected(b) - isExpected(a));
+  }
+
+  /** @param failed the secrets that did not sign the token; further ones are added. */
+  function verify(
+    token: string,
+    unproven: Unproven,
+    { value: world, version }: Versioned<World>,
+    failed: Set<string>,
+  ): VerifiedToken | undefined {
+    const { named } = unproven;
+    for (const key of world.config.JWT_secrets) {
+      if (key.issuer !== named.issuer) continue;
+      if (!named.audiences.includes(key.audience)) continue;
+      if (failed.has(key.secret)) continue;
+      const claims = claimsSignedBy(key.secret, token, unproven);
+      if (claims) {
+        const proof = { token, key, worldId: world.id, seenIn: version };
+        return verifiedBy(claims, { ...proof, named: namesIn(key) });
+      }
+      failed.add(key.secret);
+    }
+    return undefined;
+  }
+
+  return { identify, recognize };
+}
+
+/**
+ * Whether a world has the key that a token was verified with.
+ * @throws {IdentityError} `expired` or `invalid`, outside the time of the token.
+ */
+function isProvenBy(
+  { value, version }: Versioned<World>,
+  token: VerifiedToken,
+): boolean {
+  expectPresent(token);
+  if (token.seenIn === version) return true;
+  if (!hasKey(value, token.key)) return false;
+  token.seenIn = version;
+  return true;
+}
