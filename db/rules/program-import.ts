@@ -320,10 +320,13 @@ class Rooms {
       problem(`There is no room called “${room.name}”.`);
       return present;
     }
-    if (named.filter(({ isVisible }) => isVisible).length > 1) {
+    const visible = named.filter(({ isVisible }) => isVisible);
+    if (visible.length > 1) {
       problem(`More than one room is called “${room.name}”.`);
     }
-    return (named.find(({ id }) => id === present) ?? named[0]!).id;
+    // The caller means a room that they see, if there is one.
+    const [first = named[0]!] = visible;
+    return (named.find(({ id }) => id === present) ?? first).id;
   }
 
   #create(name: string): string {

@@ -137,6 +137,26 @@ export async function programContract(contract: Contract): Promise<void> {
     }
   });
 
+  await contract("a hidden room has the name of another", async (t, store) => {
+    const ids: string[] = [];
+    for (const name of ["Hall", "hall", "HALL"]) {
+      ids.push((await store.rooms.create("demo", { name })).value.id);
+    }
+    for (const room of ids) {
+      const [session] = documentOf(["A"]).sessions;
+      const sessions = [
+        { ...session!, import_id: room, room: { name: "Hall" }, speakers: [] },
+      ];
+      const document = { sessions, speakers: [], problems: [] };
+      const sight = { ...scope, visibleRooms: [room] };
+      const got = await store.program.import("demo", document, {}, sight);
+      t.match(got, { created: 1, problems: [] });
+      const { sessions: all } = await store.program.get("demo");
+      const made = all.find(({ value }) => value.import_id === room)!;
+      t.equal(made.value.room_id, room, "the one that the caller sees counts");
+    }
+  });
+
   await contract("a user has a thousand favorites", async (t, store) => {
     const { program } = store;
     const { id: user } = await store.users.enter("demo", ada);
