@@ -22,7 +22,7 @@ export interface Shape {
 const KEPT = [...TABLES.filter(({ name }) => name !== "sequences"), REMAINS];
 
 /** The tables that only one engine has. */
-const OWN = ["cluster", "row_changes"];
+const OWN = ["cluster"];
 
 export const sorted = (names: readonly string[]) => names.toSorted().join(" ");
 

@@ -10,6 +10,7 @@ import { openSqliteStore } from "../../db/sqlite/index.js";
 import { worldOf } from "../helper.js";
 import { openStore } from "../database.js";
 import { testdir } from "../testdir.js";
+import { writerIn } from "./raw-writes.js";
 
 // Reads of one turn of the event loop see one state. What arrives from outside may
 // have been sent after another process answered a write, so it has to see that
@@ -28,12 +29,12 @@ for (const [name, enter] of PHASES) {
     t.teardown(() => db.close());
     await store.worlds.create(worldOf("demo"));
     const title = async () => (await store.worlds.get("demo"))?.value.title;
-    const write = db.prepare("UPDATE worlds SET title = ?");
+    const write = writerIn(db);
 
     for (let round = 0; round < 20; round++) {
       await enter();
       await title();
-      write.run(`Title ${round}`);
+      write("world.updated", "UPDATE worlds SET title = ?", `Title ${round}`);
       // It is there when the loop looks for what has arrived.
       const arrival = stat(dataDir);
       const until = performance.now() + 10;
@@ -51,13 +52,14 @@ void t.test("reads of the log share no earlier state", async (t) => {
   t.teardown(() => db.close());
   await store.worlds.create(worldOf("demo"));
   const title = async () => (await store.worlds.get("demo"))?.value.title;
-  const write = db.transaction((n: number) => {
-    db.prepare("UPDATE worlds SET title = ?").run(`Title ${n}`);
-    db.prepare("UPDATE log_heads SET seq = ?, tag = seq").run(n);
-  });
+  const write = writerIn(db);
   for (let n = 100; n < 110; n++) {
     const before = title();
-    write(n);
+    const next = db.prepare("UPDATE log_heads SET seq = ? - 1");
+    db.transaction(() => {
+      next.run(n);
+      write("world.updated", "UPDATE worlds SET title = ?", `Title ${n}`);
+    })();
     const [[head], { tag }, after] = await Promise.all([
       store.log.heads(["demo"]),
       store.log.since("demo", n, 9),

@@ -26,5 +26,5 @@ export const shared: readonly SharedMigration[] = [
   namedQuestions,
   ...auditColumns,
   auditInLog,
-  rowChanges,
+  ...rowChanges,
 ];

@@ -3,6 +3,7 @@ import type { Statement } from "better-sqlite3";
 import { Cache } from "../../cache.js";
 import type { Connection } from "./connection.js";
 import { sameValues } from "../../rules/rows.js";
+import { type RowKind, RowMarks } from "../log/row-marks.js";
 
 /**
  * The bound for the values of one kind, in characters as they were read. Parsed, they
@@ -14,8 +15,14 @@ const MAX_SIZE = 16 * 1024 * 1024;
 const ENTRY_OVERHEAD = 500;
 
 /**
+ * How long a row is used without a look at it, in milliseconds: a login that has no entry in the log
+ * changes when the user was last seen. The process that wrote the login knows it at once.
+ */
+const UNSEEN = 10_000;
+
+/**
  * A cache for values of one kind that are valid until the next write of any process, or the next
- * change that is counted.
+ * entry about the rows that they come from.
  */
 interface CachedReads<V> {
   /** @param load reads the value, and its size in characters. */
@@ -26,23 +33,16 @@ interface CachedReads<V> {
   keep(key: string, value: V, size: number): void;
 }
 
-/**
- * Whose changes the database counts: worlds, rooms and issuers together, or users. Triggers do,
- * so it counts the writes of every process.
- */
-type Counted = "places" | "users";
-
-/** The numbers of changes in one state of the database. */
-type Counts = Readonly<Record<Counted, number>>;
-
 /** A cache for values that are each made from one row and are valid until that row changes. */
 interface CachedRows<R extends object, V> {
   /**
+   * @param world the world of the row, whose log tells of its changes.
    * @param params select the row.
    * @param row the row, if it has just been selected.
    * @returns undefined if there is no such row, which is not cached.
    */
   read(
+    world: string,
     key: string,
     params: string[],
     make: (row: R) => V,
@@ -50,6 +50,16 @@ interface CachedRows<R extends object, V> {
   ): V | undefined;
   /** Keeps a value made from a row that was just written. It is compared with the row before its first use. */
   keep(key: string, row: R, value: V): void;
+}
+
+/** A value that was made from a row. */
+interface Kept<R, V> {
+  readonly row: R;
+  readonly value: V;
+  /** The mark of the log when the row was last the stored one; -1 if nobody looked. */
+  seen: number;
+  /** When it has to be compared all the same, in milliseconds of the process. */
+  until: number;
 }
 
 /** How often the event loop has polled its sockets (`uv_metrics_info`). */
@@ -77,14 +87,12 @@ export class ReadCache {
   readonly #db: Connection;
   readonly #begin;
   readonly #version;
-  readonly #counts;
+  readonly #marks: RowMarks;
   readonly #commit;
   readonly #rollBack;
   readonly #caches: Cache<unknown>[] = [];
   /** The state that the caches hold. */
   #seen = -1;
-  /** The counts of that state, once something asked for them. */
-  #counted: Counts | undefined;
   #reading = false;
   /** The turn in which the transaction began. */
   #turn = -1;
@@ -94,10 +102,7 @@ export class ReadCache {
     this.#db = db;
     this.#begin = db.prepare("BEGIN");
     this.#version = db.prepare<[], number>("PRAGMA data_version").pluck();
-    this.#counts = db.prepare<[], Counts>(
-      // The users of a deleted world are not counted by themselves.
-      "SELECT places, places + users AS users FROM row_changes",
-    );
+    this.#marks = new RowMarks(db);
     this.#commit = db.prepare("COMMIT");
     this.#rollBack = db.prepare("ROLLBACK");
   }
@@ -106,12 +111,6 @@ export class ReadCache {
   get state(): number {
     this.enter();
     return this.#seen;
-  }
-
-  /** How often rows had changed in the state that all reads see until the turn ends. */
-  #changesOf(counted: Counted): number {
-    this.#counted ??= this.#counts.get()!;
-    return this.#counted[counted];
   }
 
   /** Makes the next read see everything that is committed by now. */
@@ -130,17 +129,17 @@ export class ReadCache {
   /**
    * A cache for values of one kind.
    * @param size the bound for all of them, in characters as they were read.
-   * @param counted the changes that end them; by default, any commit does.
+   * @param world the world whose log ends them, when its places change; by default, any commit does.
    */
-  reads<V>(size = MAX_SIZE, counted?: Counted): CachedReads<V> {
+  reads<V>(size = MAX_SIZE, world?: string): CachedReads<V> {
     const cache = new Cache<V>(size);
-    if (counted === undefined) this.#caches.push(cache);
+    if (world === undefined) this.#caches.push(cache);
     let seen = -1;
     const find = (key: string) => {
-      if (counted !== undefined) {
-        const changes = this.#changesOf(counted);
-        if (changes !== seen) cache.clear();
-        seen = changes;
+      if (world !== undefined) {
+        const mark = this.#marks.of(world, "places", this.#seen);
+        if (mark !== seen) cache.clear();
+        seen = mark;
       }
       return cache.get(key);
     };
@@ -160,41 +159,43 @@ export class ReadCache {
   }
 
   /**
-   * A cache for values that stay valid when other rows are written. While the count of changes
-   * stays the same, so does every row; otherwise a row is compared.
+   * A cache for values that stay valid when other rows are written. While the log of the world tells of
+   * no change, a row is the same; otherwise, and after {@link UNSEEN}, it is compared.
    * @param select selects a row.
-   * @param counted counts each change of such a row.
+   * @param kind of the rows.
    */
   rows<R extends object, V>(
     select: Statement<string[], R>,
-    counted: Counted,
+    kind: RowKind,
   ): CachedRows<R, V> {
-    const cache = new Cache<{ row: R; value: V; seen: number }>(MAX_SIZE);
+    const cache = new Cache<Kept<R, V>>(MAX_SIZE);
     const isStored = rowComparison(this.#db, select);
     // The row and its JSON take about the same memory.
     const keep = (key: string, row: R, value: V, seen = -1) =>
       cache.set(
         key,
-        { row, value, seen },
+        { row, value, seen, until: performance.now() + UNSEEN },
         ENTRY_OVERHEAD + 2 * textSizeOf(row),
       );
     return {
       keep,
-      read: (key, params, make, row) => {
+      read: (world, key, params, make, row) => {
         const known = cache.get(key);
-        const changes = this.#changesOf(counted);
-        if (known?.seen === changes) return known.value;
+        const mark = this.#marks.of(world, kind, this.#seen);
+        const now = performance.now();
+        if (known?.seen === mark && now < known.until) return known.value;
         if (
           known &&
           (row ? sameValues(known.row, row) : isStored(params, known.row))
         ) {
-          known.seen = changes;
+          known.seen = mark;
+          known.until = now + UNSEEN;
           return known.value;
         }
         row ??= select.get(...params);
         if (!row) return undefined;
         const value = make(row);
-        keep(key, row, value, changes);
+        keep(key, row, value, mark);
         return value;
       },
     };
@@ -213,7 +214,6 @@ export class ReadCache {
       const version = this.#version.get()!;
       if (version !== this.#seen) {
         for (const cache of this.#caches) cache.clear();
-        this.#counted = undefined;
         this.#seen = version;
       }
     } catch (error) {

@@ -44,7 +44,7 @@ export function rewriteTable(
   // decoding rows and without inserting them into the indexes one by one.
   const definitions = db
     .prepare<[string], string>(
-      "SELECT sql FROM main.sqlite_schema WHERE tbl_name = ? AND sql IS NOT NULL AND type IN ('table', 'index') ORDER BY type DESC",
+      "SELECT sql FROM main.sqlite_schema WHERE tbl_name = ? AND sql IS NOT NULL ORDER BY type DESC",
     )
     .pluck()
     .all(table);

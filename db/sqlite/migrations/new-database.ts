@@ -8,7 +8,7 @@ import { beginning } from "./0010-log.js";
  */
 export const newDatabase = {
   /** How many migrations it stands for. */
-  version: 22,
+  version: 24,
   sql: /* sql */ `
 CREATE TABLE worlds (
   id TEXT NOT NULL PRIMARY KEY,

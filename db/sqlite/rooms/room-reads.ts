@@ -97,7 +97,7 @@ export function roomReads(db: Connection, cache: ReadCache) {
     selected?: WholeRoomRow,
   ): Versioned<RoomValue> | undefined {
     const make = (row: WholeRoomRow) => ({ worldId, room: readWholeRoom(row) });
-    const found = rooms.read(id, [id, worldId], make, selected);
+    const found = rooms.read(worldId, id, [id, worldId], make, selected);
     return found?.worldId === worldId ? found.room : undefined;
   }
 

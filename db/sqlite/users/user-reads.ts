@@ -61,7 +61,7 @@ export function userReads(db: Connection, cache: ReadCache) {
   );
 
   function get(worldId: string, id: string): UserRecord | undefined {
-    const found = users.read(id, [id, worldId], (row) => ({
+    const found = users.read(worldId, id, [id, worldId], (row) => ({
       worldId,
       user: toUser(row),
     }));

@@ -1,4 +1,5 @@
 import type { Versioned, WorldSelection } from "../../contract/store.js";
+import { INDEX } from "../../log/entries.js";
 import type { World } from "../../../schemas/worlds.js";
 import type { Connection } from "../engine/connection.js";
 import type { ReadCache } from "../engine/read-cache.js";
@@ -30,13 +31,11 @@ export function worldReads(db: Connection, cache: ReadCache) {
     .pluck();
 
   const worlds = cache.rows<WorldRow, Versioned<World>>(select, "places");
-  const issuers = cache.reads<readonly Versioned<World>[]>(
-    MAX_ISSUERS,
-    "places",
-  );
+  // The log of all worlds has an entry when a world trusts other issuers.
+  const issuers = cache.reads<readonly string[]>(MAX_ISSUERS, INDEX);
 
   const get = (id: string): Versioned<World> | undefined =>
-    worlds.read(id, [id], readWorld);
+    worlds.read(id, id, [id], readWorld);
 
   return {
     get,
@@ -55,11 +54,11 @@ export function worldReads(db: Connection, cache: ReadCache) {
 
     issuing: (issuer: string, audience: string): readonly Versioned<World>[] =>
       // An empty result is cached too, so that the time does not tell whether an issuer exists.
-      issuers.read(JSON.stringify([issuer, audience]), () => ({
-        value: selectIssuing
-          .all(issuer, audience)
-          .flatMap((id) => get(id) ?? []),
-        size: 0,
-      })),
+      issuers
+        .read(JSON.stringify([issuer, audience]), () => ({
+          value: selectIssuing.all(issuer, audience),
+          size: 0,
+        }))
+        .flatMap((id) => get(id) ?? []),
   };
 }
