@@ -98,9 +98,12 @@ export default fp(
       for (const [id, delivery] of held) if (!ids.has(id)) delivery.look();
     }
 
-    function isFree({ id, holder, beat }: Webhook, now: number): boolean {
-      if (holder === null) return true;
-      const key = `${holder} ${beat}`;
+    /** @param hook that this process does not deliver to. */
+    function isFree(hook: Webhook, now: number): boolean {
+      const { id, beat } = hook;
+      // A read failed when this process began or ended. Its beats in the world go on.
+      if (hook.holder === null || hook.holder === holder) return true;
+      const key = `${hook.holder} ${beat}`;
       const before = seen.get(id);
       if (before?.key !== key) {
         seen.set(id, { key, since: now });
@@ -116,8 +119,14 @@ export default fp(
       seen.delete(id);
       beats.set(world, began);
       const source = sourceOf(world);
-      await events.follow(world);
-      const found = await store.webhooks.get(world, id);
+      let found: Webhook | undefined;
+      try {
+        await events.follow(world);
+        found = await store.webhooks.get(world, id);
+      } catch (error) {
+        leave(world);
+        throw error;
+      }
       if (!found || stopped) {
         leave(world);
         return release(world, id);
@@ -133,10 +142,11 @@ export default fp(
       );
       held.set(id, delivery);
       const ending = delivery.ended
-        .then(() => {
+        .then(async () => {
+          // Meanwhile this process does not hold it anew.
+          await release(world, id);
           held.delete(id);
           leave(world);
-          return release(world, id);
         })
         .finally(() => endings.delete(ending));
       endings.add(ending);

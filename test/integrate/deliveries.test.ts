@@ -1,6 +1,7 @@
 import { setTimeout as sleep } from "node:timers/promises";
 import { Webhook } from "standardwebhooks";
 import t from "tap";
+import { StoreError } from "../../db/contract/store.js";
 import { delayAfter } from "../../plugins/webhooks/message.js";
 import { Source } from "../../plugins/webhooks/source.js";
 import { typeFilter } from "../../schemas/plain/feed.js";
@@ -59,6 +60,36 @@ void t.test("a new selection beside a redelivery", async (t) => {
   await until(() => got.length === 1);
 });
 
+void t.test("a read fails when a process begins to send", async (t) => {
+  const live = await sending(t);
+  const [first, second] = [await receiver(t, 204), await receiver(t, 204)];
+  const make = async (url: string) =>
+    (await live.rest("POST", "demo/webhooks/", { url })).body.id as string;
+  const { webhooks } = live.app.store;
+  const hold = webhooks.hold.bind(webhooks);
+  const get = webhooks.get.bind(webhooks);
+  const other = await make(first.url);
+  await until(async () => (await get("demo", other))!.holder !== null);
+  let fails = false;
+  let failures = 0;
+  webhooks.hold = async (...args) => {
+    const isHeld = await hold(...args);
+    fails = isHeld && failures === 0 && args[1] !== other;
+    return isHeld;
+  };
+  webhooks.get = async (...args) => {
+    if (!fails || args[1] === other) return get(...args);
+    fails = false;
+    failures++;
+    throw new StoreError("busy", "Simulated.");
+  };
+  await make(second.url);
+  await until(() => failures === 1);
+  await live.rest("POST", "demo/rooms/", { name: "a" });
+  // The beats of the first webhook do not keep the second one from being held.
+  await until(() => second.got.length === 1 && first.got.length === 1);
+});
+
 void t.test("410 disables", async (t) => {
   const live = await sending(t);
   const { got, url } = await receiver(t, 410);
@@ -98,19 +129,18 @@ void t.test("after three days and eight failures it is disabled", async (t) => {
   const hour = 3_600_000;
   let ahead = 3 * 24 * hour;
   Date.now = () => now() + ahead;
-  await until(() => got.length === 2);
   // The clock may have been set, or the server may have been off.
-  for (let tries = 3; tries <= 8; tries++) {
-    t.ok((await hook()).enabled, `after ${tries - 1} tries`);
-    await until(async () => (await stored())?.attempts === tries - 1);
+  for (let tries = 2; tries < 8; tries++) {
+    await until(async () => (await stored())?.attempts === tries);
+    t.ok((await hook()).enabled, `after ${tries} tries`);
     ahead += 8 * hour;
     // Its holder looks at the clock again.
     await live.rest("PATCH", at, { description: `${tries}` });
-    await until(() => got.length === tries);
   }
   await until(async () => !(await hook()).enabled);
   t.match((await hook()).state, { failing_since, next_try_at: null });
-  t.equal(got.length, 8);
+  // A try beside a change of the settings does not count.
+  t.ok(got.length >= 8);
 });
 
 void t.test("receivers that are slow or answer too much", async (t) => {
