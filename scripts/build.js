@@ -1,5 +1,6 @@
-import { spawnSync } from "node:child_process";
+import { spawn, spawnSync } from "node:child_process";
 import { createHash } from "node:crypto";
+import { once } from "node:events";
 import {
   appendFileSync,
   existsSync,
@@ -11,12 +12,12 @@ import {
 import { join, sep } from "node:path";
 import process from "node:process";
 import { fileURLToPath } from "node:url";
-import { brotliCompressSync, gzipSync } from "node:zlib";
+import { compress } from "./compress.js";
 
 // `npm run build` compiles the files of tsconfig.json into dist/, and makes the other parts
 // that are served and packed, unless all is up to date. The compiler takes seconds to find
 // that out; this script takes a fraction of one. It is not TypeScript, because it runs before
-// the compiler. The project is the current folder.
+// the compiler. The project is the current folder. With an argument, it brings one lane of parts.
 
 const OUT = "dist";
 /** The build info of the compiler, which compiles only files changed since. */
@@ -37,6 +38,8 @@ const sources = sourcesOf(JSON.parse(readFileSync("tsconfig.json", "utf8")));
 
 /**
  * The parts beside the compiler's output, in the order of the build.
+ * - `lane`: those of one lane are made one after the other, each lane in a process of its own.
+ *   Only `sources` needs nothing of the compiler's output.
  * - `source`: the part is made only where this file exists. An image of the server lacks some.
  * - `out`: the folder that it fills.
  * - `inputs`: all files that it depends on, beside the installed packages.
@@ -44,6 +47,7 @@ const sources = sourcesOf(JSON.parse(readFileSync("tsconfig.json", "utf8")));
 const parts = [
   {
     name: "client",
+    lane: "client",
     source: "packages/client/README.md",
     out: "packages/client/dist",
     inputs: () => [script("client.js"), ...SHARED.flatMap(filesBelow)],
@@ -51,6 +55,7 @@ const parts = [
   },
   {
     name: "command",
+    lane: "bundles",
     source: "cli",
     out: join(OUT, "bundle"),
     inputs: inputsOfBundles,
@@ -58,6 +63,7 @@ const parts = [
   },
   {
     name: "library",
+    lane: "bundles",
     source: "app.ts",
     out: join(OUT, "library"),
     inputs: inputsOfBundles,
@@ -65,6 +71,7 @@ const parts = [
   },
   {
     name: "pages",
+    lane: "sources",
     source: "web",
     out: join(OUT, "pages"),
     inputs: () => ["web", ...SHARED].flatMap(filesBelow),
@@ -82,6 +89,7 @@ const parts = [
   },
   {
     name: "manual",
+    lane: "sources",
     source: "docs",
     out: join(OUT, "manual"),
     inputs: () => [
@@ -100,6 +108,7 @@ const parts = [
   },
   {
     name: "documents",
+    lane: "client",
     source: "scripts/documents.ts",
     out: join(OUT, "documents"),
     inputs: () => sources.filter((path) => !/^(test|bench|web)\//.test(path)),
@@ -111,34 +120,66 @@ const parts = [
 ];
 
 const made = parts.map(({ out }) => out + sep);
-const expected = new Set(sources.flatMap(outputsOf));
-const before = filesBelow(OUT).filter(
-  (path) => isOutput(path) && !made.some((folder) => path.startsWith(folder)),
-);
-const extra = before.filter((path) => !expected.has(path));
-const isWhole = before.length - extra.length === expected.size;
 
-if (read(STAMP) === undefined) {
-  // Not on stdout, where the result of a command may follow.
-  process.stderr.write(
-    "Building Foyer (the server and its bundles, the pages, the manual and the API documents), which takes about a minute.\n",
+const [, , lane] = process.argv;
+if (lane === undefined) await bringAll();
+else for (const part of staleIn(lane)) await bring(part);
+
+/** Compiles and makes the parts, as far as these are not up to date. */
+async function bringAll() {
+  if (read(STAMP) === undefined) {
+    // Not on stdout, where the result of a command may follow.
+    process.stderr.write(
+      "Building Foyer (the server and its bundles, the pages, the manual and the API documents), which takes about a minute.\n",
+    );
+  }
+  const before = filesBelow(OUT);
+  const lanes = [start("sources")];
+  compile(before);
+  if (!process.exitCode) lanes.push(start("client"), start("bundles"));
+  await Promise.all(lanes);
+}
+
+/** Makes the parts of a lane in a process, if there is something to do. If one fails, so does the build. */
+async function start(lane) {
+  if (staleIn(lane).length === 0) return;
+  const args = [script("build.js"), lane];
+  const child = spawn(process.execPath, args, { stdio: "inherit" });
+  const [status] = await once(child, "close");
+  if (status !== 0) process.exitCode = status ?? 1;
+}
+
+/** The parts of a lane that do not exist, or whose inputs have changed. */
+function staleIn(lane) {
+  return parts.filter(
+    (part) =>
+      part.lane === lane &&
+      existsSync(part.source) &&
+      read(stampOf(part)) !== fingerprintOf(part),
   );
 }
-if (extra.length > 0 || !isWhole || read(STAMP) !== fingerprint()) build();
-for (const part of parts) {
-  if (!process.exitCode && existsSync(part.source)) await bring(part);
+
+/** Makes a part. */
+async function bring(part) {
+  const stamp = stampOf(part);
+  rmSync(stamp, { force: true });
+  const inputs = hashOfInputs(part);
+  await part.make(part.out);
+  // If a source has changed meanwhile, the next build makes it again.
+  if (!process.exitCode) writeFileSync(stamp, fingerprintOf(part, inputs));
 }
 
-/** Makes a part, unless it exists and its inputs are unchanged. */
-async function bring({ name, out, inputs, make }) {
-  const stamp = join(OUT, `.built-${name}`);
-  const hash = hashOf([script("build.js"), ...LOCK, ...inputs().sort()]);
-  const fingerprintOfPart = () => `${hash} ${hashOf(filesBelow(out).sort())}\n`;
-  if (read(stamp) === fingerprintOfPart()) return;
-  rmSync(stamp, { force: true });
-  await make(out);
-  // If a source has changed meanwhile, the next build makes it again.
-  if (!process.exitCode) writeFileSync(stamp, fingerprintOfPart());
+function stampOf({ name }) {
+  return join(OUT, `.built-${name}`);
+}
+
+/** Identifies how a part was made: a hash of its inputs and of its files. */
+function fingerprintOf(part, inputs = hashOfInputs(part)) {
+  return `${inputs} ${hashOf(filesBelow(part.out).sort())}\n`;
+}
+
+function hashOfInputs({ inputs }) {
+  return hashOf([script("build.js"), ...LOCK, ...inputs().sort()]);
 }
 
 function inputsOfBundles() {
@@ -153,23 +194,21 @@ function script(name) {
   return fileURLToPath(import.meta.resolve(`./${name}`));
 }
 
-/** Writes the Brotli and gzip forms, so that the server compresses nothing. */
-function compress(folder) {
-  for (const path of filesBelow(folder)) {
-    if (!/\.(js|css|svg|json|html)$/.test(path)) continue;
-    const bytes = readFileSync(path);
-    writeFileSync(`${path}.br`, brotliCompressSync(bytes));
-    writeFileSync(`${path}.gz`, gzipSync(bytes, { level: 9 }));
-  }
-}
-
 /** Runs a program. If it fails, so does the build. */
 function run(...args) {
   const { status } = spawnSync(process.execPath, args, { stdio: "inherit" });
   if (status !== 0) process.exitCode = status ?? 1;
 }
 
-function build() {
+/** Brings the compiler's output up to date. @param files what is in its folder, and below. */
+function compile(files) {
+  const expected = new Set(sources.flatMap(outputsOf));
+  const before = files.filter(
+    (path) => isOutput(path) && !made.some((folder) => path.startsWith(folder)),
+  );
+  const extra = before.filter((path) => !expected.has(path));
+  const isWhole = before.length - extra.length === expected.size;
+  if (extra.length === 0 && isWhole && read(STAMP) === fingerprint()) return;
   rmSync(STAMP, { force: true });
   // The output of a test that was renamed would still be run.
   for (const path of extra) rmSync(path);
