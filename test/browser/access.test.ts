@@ -1,11 +1,16 @@
 import { axe } from "./axe.js";
 import { furnish } from "./furnish.js";
+import { SHORT } from "../suites.js";
 import { eventually, Site, type Size, sizes, type Visitor } from "./kit.js";
 import { tours } from "./tour.js";
 import t from "./tap.js";
 
 // Every page and its main states: axe-core in both color schemes, on a desk and on a
-// phone, and nothing wider than the window.
+// phone, and nothing wider than the window. A landing looks at each of them once: on a
+// phone, which shows first what is too wide, in one scheme after the other.
+
+const shownOn = SHORT ? (["phone"] as const) : (Object.keys(sizes) as Size[]);
+const schemes = ["light", "dark"] as const;
 
 const site = await Site.open(t);
 const world = await site.world(t);
@@ -26,14 +31,14 @@ const tooWide = ({ page }: Visitor, width: number) =>
     return `${scrollWidth} > ${width}: ${first?.outerHTML.slice(0, 300)}`;
   }, width);
 
-for (const size of Object.keys(sizes) as Size[]) {
+for (const size of shownOn) {
   for (const tour of tours) {
     void t.test(`${tour.name} on a ${size}`, async (t) => {
       const visitor = await tour.begin(world.during(t), { size });
-      for (const stop of tour.stops(furnished)) {
+      for (const [at, stop] of tour.stops(furnished).entries()) {
         await t.test(stop.name, async (t) => {
           await stop.go(visitor);
-          for (const colorScheme of ["light", "dark"] as const) {
+          for (const colorScheme of SHORT ? [schemes[at % 2]!] : schemes) {
             await visitor.page.emulateMedia({ colorScheme });
             t.same(await axe(visitor.page), [], `axe, ${colorScheme}`);
           }

@@ -2,8 +2,10 @@ import t from "tap";
 import { once } from "node:events";
 import { until } from "../helper.js";
 import { processClock } from "../../db/log/clock.js";
+import { TICK } from "../../live/socket/heartbeat.js";
 import { Buckets, TokenBucket } from "../../live/socket/pace.js";
 import {
+  type Client,
   demo,
   holdRates,
   type Json,
@@ -418,6 +420,12 @@ void t.test("a client that reads a large answer stays", async (t) => {
 
 void t.test("silence", async (t) => {
   const live = await startLive(t, { pingInterval: 1000 });
+  // Time passes when the test says so. It begins with a tick.
+  const began = Math.ceil(performance.now() / TICK) * TICK;
+  const today = Date.now();
+  let passed = 0;
+  t.intercept(performance, "now", { value: () => began + passed });
+  t.intercept(Date, "now", { value: () => today + passed });
   const [silent, alive, talking] = [
     await live.connect("demo", { autoPong: false }),
     await live.connect(),
@@ -426,13 +434,21 @@ void t.test("silence", async (t) => {
   for (const client of [silent, alive, talking]) {
     await client.login({ client_id: "x" });
   }
-  const talk = setInterval(() => talking.send('["ping",1]'), 200);
-  t.teardown(() => clearInterval(talk));
-  let pings = 0;
-  silent.ws.on("ping", () => pings++);
-  await soon(once(alive.ws, "ping") as Promise<unknown>);
-  t.equal((await soon(silent.closed)).code, 1001);
-  t.ok(pings >= 1, `it did not answer ${pings} pings`);
+  const pingedAt = async (time: number, clients: Client[]) => {
+    const pings = clients.map(({ ws }) => once(ws, "ping"));
+    passed = time;
+    await soon(Promise.all(pings));
+    talking.send('["ping",1]');
+    t.same(await talking.next("pong"), 1);
+  };
+  for (const time of [1000, 2000]) {
+    await pingedAt(time, [silent, alive, talking]);
+  }
+  passed = 2500;
+  t.equal((await soon(silent.closed)).code, 1001, "after 2.4 intervals");
+  for (const time of [3000, 4000, 5000]) {
+    await pingedAt(time, [alive, talking]);
+  }
   t.equal(await alive.code("user.list.blocked"), "ok");
   t.equal(await talking.code("user.list.blocked"), "ok");
 });
