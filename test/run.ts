@@ -6,6 +6,7 @@ import { findChromium } from "./browser/chromium.js";
 import { filesOf, SHORT, suites } from "./suites.js";
 
 // `npm run test:<suite> [-- <name>…]`: the tests of a suite, or the files with such names.
+// Several suites run as one, with commas between them.
 
 /** After how many seconds a file hangs; a busy machine takes several times as long as a free one. */
 const TIMEOUT = 900;
@@ -32,31 +33,33 @@ function hasBrowser(): boolean {
 }
 
 async function main(): Promise<void> {
-  const suite = suites[name];
-  if (!suite) {
+  const asked = name.split(",");
+  const chosen = asked.flatMap((one) => suites[one] ?? []);
+  if (chosen.length < asked.length) {
     console.error(`Name one of ${Object.keys(suites).join(", ")}.`);
     process.exitCode = 2;
     return;
   }
-  if (name === "web" && !hasBrowser()) return;
-  const files = filesOf(suite, import.meta.dirname, names);
+  if (asked.includes("web") && !hasBrowser()) return;
+  const files = filesOf(chosen, import.meta.dirname, names);
   if (files.length === 0) {
     console.error(`No file of ${name} begins with ${names.join(" or ")}.`);
     process.exitCode = 2;
     return;
   }
   const { TAP_JOBS, FOYER_BUNDLE } = process.env;
-  const jobs = suite.jobs !== undefined && TAP_JOBS === undefined;
+  const [jobs] = chosen.flatMap((suite) => suite.jobs ?? []);
+  const bundle = chosen.some((suite) => suite.bundle);
   const began = Date.now();
   const tap = spawn(
     tapCommand(),
     [
-      ...(jobs ? [`--jobs=${suite.jobs}`] : []),
+      ...(jobs !== undefined && !TAP_JOBS ? [`--jobs=${jobs}`] : []),
       `--timeout=${TIMEOUT}`,
       ...files.map((file) => join(import.meta.dirname, file)),
     ],
     {
-      env: { ...process.env, FOYER_BUNDLE: suite.bundle ? "1" : FOYER_BUNDLE },
+      env: { ...process.env, FOYER_BUNDLE: bundle ? "1" : FOYER_BUNDLE },
       stdio: "inherit",
       cwd: join(import.meta.dirname, "..", ".."),
     },

@@ -139,17 +139,18 @@ function leave(reason: string, names: string[]): Record<string, string> {
 }
 
 /**
- * The files of a suite, in the order in which they start.
+ * The files of some suites. tap starts them in the order of the alphabet.
  * @param folder where the compiled tests are.
  * @param names beginnings of the files that are wanted; by default all of the suite, or
  *   those of a landing.
  */
 export function filesOf(
-  { files }: Suite,
+  suites: readonly Suite[],
   folder: string,
   names: readonly string[] = [],
 ): string[] {
-  return files
+  return suites
+    .flatMap(({ files }) => files)
     .flatMap((name) => {
       if (name.endsWith(".js")) return [name];
       const below = readdirSync(join(folder, name), { recursive: true });
