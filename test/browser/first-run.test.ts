@@ -3,6 +3,7 @@ import type { Test } from "tap";
 import { Live } from "../../client/index.js";
 import { freshSetupKey } from "../../plugins/setup.js";
 import { startTestServer } from "../../testing.js";
+import { SHORT } from "../suites.js";
 import { axe } from "./axe.js";
 import { openBrowser, Visitor, type VisitorOptions } from "./kit.js";
 import t from "./tap.js";
@@ -24,6 +25,8 @@ async function empty(t: Test) {
 
 for (const scheme of ["light", "dark"] as const) {
   for (const size of ["desktop", "phone"] as const) {
+    // A landing sees each scheme and each size once.
+    if (SHORT && (scheme === "dark") !== (size === "phone")) continue;
     void t.test(`an event is set up, ${scheme}, on a ${size}`, async (t) => {
       const { baseUrl, visit, link } = await empty(t);
       const visitor = await visit({ scheme, size });
