@@ -5,7 +5,7 @@ import type {
   QuestionStore,
 } from "../../../db/contract/questions.js";
 import { ABSENT, type Contract, fails } from "./setup.js";
-import { crowd, onlyActive, persistent, voting } from "./vote-setup.js";
+import { crowd, onlyActive, persistent, SOME, voting } from "./vote-setup.js";
 
 /** How many questions a list has at most, and how long they are together, unless a test is about that. */
 const MANY = [1000, 1e6] as const;
@@ -256,7 +256,7 @@ export async function questionContract(contract: Contract): Promise<void> {
       const { questions } = store;
       const { room, ada, bob } = await voting(store);
       const other = (await open()).questions;
-      const users = await crowd(store, 1000);
+      const users = await crowd(store, 10 * SOME);
       const draft = { sender: ada, content: "x", state: "visible" } as const;
       const { id } = await questions.create("demo", room, draft);
       const second = await questions.create("demo", room, draft);
@@ -270,17 +270,17 @@ export async function questionContract(contract: Contract): Promise<void> {
         );
       const score = async () => (await questions.get("demo", room, id))?.score;
       const answers = await voteAll(true);
-      t.equal(await score(), 1000, "each twice, at the same time");
-      t.equal(Math.max(...answers.map(({ score }) => score)), 1000);
-      await voteAll(false, users.slice(0, 400));
-      t.equal(await score(), 600);
-      await voteAll(true, users.slice(300, 500));
-      t.equal(await score(), 700);
+      t.equal(await score(), 10 * SOME, "each twice, at the same time");
+      t.equal(Math.max(...answers.map(({ score }) => score)), 10 * SOME);
+      await voteAll(false, users.slice(0, 4 * SOME));
+      t.equal(await score(), 6 * SOME);
+      await voteAll(true, users.slice(3 * SOME, 5 * SOME));
+      t.equal(await score(), 7 * SOME);
       t.equal((await questions.get("demo", room, second.id))?.score, 0);
 
       const [voter] = users.slice(-1) as [string];
       await store.users.erase("demo", { user_id: voter });
-      t.equal(await score(), 700, "the vote of an erased user counts");
+      t.equal(await score(), 7 * SOME, "the vote of an erased user counts");
       await store.users.erase("demo", { user_id: users[0]! });
       await questions.update("demo", room, id, { answered: true }, bob);
       await store.users.erase("demo", { user_id: bob });
@@ -289,13 +289,13 @@ export async function questionContract(contract: Contract): Promise<void> {
         sender: null,
         moderator: null,
         answered: true,
-        score: 700,
+        score: 7 * SOME,
       });
       // The rows of questions are written again.
       await questions.delete("demo", room, second.id);
-      await voteAll(true, users.slice(500, 510));
-      t.equal(await score(), 700);
-      await voteAll(false, users.slice(300, -1));
+      await voteAll(true, users.slice(-20, -10));
+      t.equal(await score(), 7 * SOME);
+      await voteAll(false, users.slice(3 * SOME, -1));
       t.equal(await score(), 1, "the vote of the erased user");
     },
   );

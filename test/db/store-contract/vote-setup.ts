@@ -1,3 +1,4 @@
+import { SHORT } from "../../suites.js";
 import type { Test } from "tap";
 import { StoreError, type Store } from "../../../db/contract/store.js";
 import { worldOf } from "../../helper.js";
@@ -37,6 +38,9 @@ export async function voting(store: Store): Promise<Voting> {
     },
   };
 }
+
+/** A tenth of the users who vote at the same time. */
+export const SOME = SHORT ? 20 : 100;
 
 /** Lets many users enter. @returns their ids. */
 export const crowd = (store: Store, size: number): Promise<string[]> =>

@@ -6,7 +6,7 @@ import type {
 } from "../../../db/contract/polls.js";
 import type { Store } from "../../../db/contract/store.js";
 import { ABSENT, type Contract, fails } from "./setup.js";
-import { crowd, onlyActive, persistent, voting } from "./vote-setup.js";
+import { crowd, onlyActive, persistent, SOME, voting } from "./vote-setup.js";
 
 /** Creates a poll with the options a, b and c, which takes votes. */
 async function created(
@@ -252,7 +252,7 @@ export async function voteContract(contract: Contract): Promise<void> {
     const { polls } = store;
     const { room, ada } = await voting(store);
     const other = (await open()).polls;
-    const users = await crowd(store, 1000);
+    const users = await crowd(store, 10 * SOME);
     const { id, a, b, c } = await created(store, room, "choice");
     const now = () => polls.get("demo", room, id);
     /** Votes of all at once through both stores, each a few times. */
@@ -274,36 +274,39 @@ export async function voteContract(contract: Contract): Promise<void> {
       );
     await rush(users, a, b, a);
     const sum = Object.values((await now())!.results).reduce((x, y) => x + y);
-    t.equal(sum, 1000, "each counts once, whatever came last");
+    t.equal(sum, 10 * SOME, "each counts once, whatever came last");
     await rush(users, a);
-    t.equal(counts(await now()), "1000 0 0");
-    await rush(users.slice(0, 300), b);
-    t.equal(counts(await now()), "700 300 0");
-    await rush(users.slice(100, 200), undefined);
-    t.equal(counts(await now()), "700 200 0", "withdrawn");
+    t.equal(counts(await now()), `${10 * SOME} 0 0`);
+    await rush(users.slice(0, 3 * SOME), b);
+    t.equal(counts(await now()), `${7 * SOME} ${3 * SOME} 0`);
+    await rush(users.slice(SOME, 2 * SOME), undefined);
+    t.equal(counts(await now()), `${7 * SOME} ${2 * SOME} 0`, "withdrawn");
     const voters = (await polls.voters("demo", room, id, 0))!;
-    t.equal(voters.users.length, 1000);
-    t.equal(voters.users.filter(({ voted }) => voted).length, 900);
-    t.equal(new Set(voters.users.map(({ id }) => id)).size, 1000);
-    await rush(users.slice(990), c);
+    t.equal(voters.users.length, 10 * SOME);
+    t.equal(voters.users.filter(({ voted }) => voted).length, 9 * SOME);
+    t.equal(new Set(voters.users.map(({ id }) => id)).size, 10 * SOME);
+    await rush(users.slice(-10), c);
     const since = await other.voters("demo", room, id, voters.changed);
     t.strictSame(
       since!.users.map(({ id }) => id).sort(),
-      users.slice(990).sort(),
+      users.slice(-10).sort(),
     );
+    const kept = `${7 * SOME - 10} ${2 * SOME} 10`;
     const [erased] = users as [string];
     await store.users.erase("demo", { user_id: erased });
-    t.equal(counts(await now()), "690 200 10");
+    t.equal(counts(await now()), kept);
     t.equal(
       (await polls.voters("demo", room, id, 0))!.users.length,
-      999,
+      10 * SOME - 1,
       "votes do not name their users",
     );
     await polls.update("demo", room, id, { state: "closed" }, ada);
     const late = await Promise.allSettled(
-      users.slice(1, 50).map((user) => polls.vote("demo", room, id, user, [a])),
+      users
+        .slice(1, SOME / 2)
+        .map((user) => polls.vote("demo", room, id, user, [a])),
     );
     t.ok(late.every(({ status }) => status === "rejected"));
-    t.equal(counts(await now()), "690 200 10");
+    t.equal(counts(await now()), kept);
   });
 }
