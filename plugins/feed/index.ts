@@ -68,6 +68,11 @@ export default fp(
       },
       async stream(request, reply, of) {
         const { world } = of;
+        // The client may have gone meanwhile: nothing would say so again.
+        if (reply.raw.destroyed) {
+          reply.hijack();
+          return;
+        }
         const feed = worlds.get(world) ?? open(world);
         const reader = new Reader(request, reply, of);
         feed.add(reader);

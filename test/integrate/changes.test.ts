@@ -1,3 +1,4 @@
+import type { Socket } from "node:net";
 import t from "tap";
 import { WorldFeed } from "../../plugins/feed/world-feed.js";
 import { typeFilter } from "../../schemas/plain/feed.js";
@@ -117,6 +118,39 @@ void t.test("a stream ends with the right to it", async (t) => {
   t.match(others[1]!.events, [{ type: "world.updated" }]);
   await live.app.store.worlds.delete("demo");
   await until(() => others[1]!.ended);
+});
+
+void t.test("a client goes before its stream begins", async (t) => {
+  const live = await startLive(t);
+  const { log } = live.app.store;
+  const heads = log.heads.bind(log);
+  const abort = new AbortController();
+  let isAsked = false;
+  let goOn = () => {};
+  const gone = new Promise<void>((resolve) => (goOn = resolve));
+  log.heads = async (worlds) => {
+    isAsked = true;
+    await gone;
+    return heads(worlds);
+  };
+  const sockets = new Set<Socket>();
+  live.app.server.on("connection", (socket) => sockets.add(socket));
+  const asked = fetch(`${live.baseUrl}/api/v1/worlds/demo/changes/`, {
+    signal: abort.signal,
+    headers: {
+      ...{ accept: "text/event-stream" },
+      authorization: `Bearer ${live.tokenOf(ADMIN)}`,
+    },
+  });
+  await until(() => isAsked);
+  abort.abort();
+  await t.rejects(asked);
+  await until(() => [...sockets].every(({ destroyed }) => destroyed));
+  log.heads = heads;
+  goOn();
+  const { status } = await live.rest("GET", "demo/changes/");
+  t.equal(status, 200, "it goes on");
+  t.equal(live.app.feeds.count, 0, "and nothing waits for the client");
 });
 
 void t.test("a reader that falls behind is dropped", async (t) => {
