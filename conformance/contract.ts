@@ -157,9 +157,10 @@ export class Conversation {
       return ["success", "error", "pong", "authenticated"].includes(name);
     }
     const { code = "" } = (frame[1] ?? {}) as { code?: string };
-    return (
-      next !== undefined && next.id === undefined && !ofConnection.has(code)
-    );
+    if (next === undefined || next.id !== undefined) return false;
+    // Who lost the right to be there may ping meanwhile, and no ping needs a right.
+    const endsLogin = next.name === "ping" && code.startsWith("auth.");
+    return !endsLogin && !ofConnection.has(code);
   }
 }
 

@@ -11,7 +11,10 @@ import { Faults, type Kind, kinds } from "./faulty-store.js";
 
 const AT_ONCE = 8;
 const wanted = process.env.ROW ?? "";
-/** Otherwise each call fails for one row of a module, in one way. */
+/**
+ * Otherwise each call fails for one row of a module, and for each row that ends connections, in
+ * one way.
+ */
 const inAllWays = process.env.FAULTS === "all";
 
 /**
@@ -20,7 +23,9 @@ const inAllWays = process.env.FAULTS === "all";
  * has the error. Changes of rights are repeated in any case.
  */
 const isByDesign = (kind: Kind, fault: string): boolean =>
-  kind === "throw" && fault.startsWith("(done)");
+  kind === "throw" &&
+  fault.startsWith("(done)") &&
+  !fault.endsWith(" is not ended");
 
 void t.test(
   "each call of the store fails once",
@@ -53,8 +58,11 @@ void t.test(
           for (const [n, call] of calls.entries()) {
             const isFirst = calls.indexOf(call) === n;
             const key = `${module} ${call} ${isFirst}`;
-            const ways = inAllWays ? kinds : [kinds[done.size % kinds.length]!];
-            if (done.has(key) && !inAllWays) continue;
+            const way = kinds[(done.size + n) % kinds.length]!;
+            const ways = inAllWays ? kinds : [way];
+            // A read that another row makes for its answer takes away a right here.
+            const isOther = row.ends === undefined && done.has(key);
+            if (isOther && !inAllWays) continue;
             done.add(key);
             for (const kind of ways) await run(n, kind);
           }
