@@ -154,6 +154,21 @@ void t.test("marks that reports lost", async (t) => {
   t.equal(b.foreign.length, 1, "within a second");
 });
 
+void t.test("a mark of a process that ended", async (t) => {
+  const machine = new Machine();
+  const [a, b] = [machine.start("a"), machine.start("b")];
+  await machine.wait(100);
+  a.marks.make(mark("ann", 5));
+  await machine.wait(200);
+  a.process.kill();
+  await machine.wait(100);
+  t.equal(b.marks.pending, 1);
+  await machine.close(b);
+  // The process may have been silent only, and written a later one.
+  t.match(machine.written, [{ user: "ann", pointer: 5, forward: true }]);
+  t.equal(machine.written.length, 1);
+});
+
 void t.test("joining and leaving since the mark", async (t) => {
   const machine = new Machine();
   const a = machine.start("a");

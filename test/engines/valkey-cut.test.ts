@@ -67,6 +67,7 @@ void t.test("what no server has sent harms nothing", async (t) => {
     ...["", "hello", "{}", "stranger messages", "stranger messages x"],
     ...["stranger messages 5", "stranger messages {}", "stranger messages ["],
     ...["stranger messages null", "stranger unknown []", "stranger alive"],
+    ...["stranger messages [null]", "stranger messages [[]]"],
     `${"s".repeat(101)} messages []`,
     `${one.name()} messages ${JSON.stringify([good])}`,
     // It does not belong to this channel.
@@ -76,6 +77,14 @@ void t.test("what no server has sent harms nothing", async (t) => {
   const other = JSON.stringify([{ ...good, world: "other" }]);
   const demo = `foyer:${namespace}:world:demo`;
   await client.publish(demo, `stranger messages ${other}`);
+  const unlike = [
+    { ...good, topic: 1 },
+    { world: "demo", type: "x" },
+  ];
+  const hints = { type: "hints", world: "demo", hints: [{}] };
+  for (const each of [...unlike, hints]) {
+    await client.publish(demo, `stranger messages ${JSON.stringify([each])}`);
+  }
   await client.publish(demo, `stranger messages ${JSON.stringify([good])}`);
   await client.publish(all, "unheard bye ");
   await client.publish(all, "stranger bye ");
