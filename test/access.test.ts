@@ -173,12 +173,17 @@ async function checkTable(
   const { routes, store, room, closedRoom, send, upload, idsFor } =
     await furnished(t, permissions);
   const media = await upload(attendee);
+  const lasting = [await room(), await closedRoom()];
   for (const [route, row] of Object.entries(rows)) {
+    const isDoomed =
+      route === "DELETE /api/v1/worlds/:world_id/rooms/:room_id/";
     const statuses = row.split(" ").map(Number);
     const found: number[] = [];
     for (const [i, [name, as]] of callers.entries()) {
       const isClosed = i >= callers.length - 2;
-      const id = await (isClosed ? closedRoom() : room());
+      const id = isDoomed
+        ? await (isClosed ? closedRoom() : room())
+        : lasting[Number(isClosed)]!;
       // A user to erase.
       if (route.endsWith("/delete_user")) {
         await upload(token("demo", { uid: "subject" }, ["attendee"]));

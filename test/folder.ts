@@ -2,6 +2,7 @@ import { spawn } from "node:child_process";
 import { readdirSync } from "node:fs";
 import { embeddedFiles, shared } from "./shared.js";
 import { lengthy, nightly, SHORT } from "./suites.js";
+import "./threads.js";
 
 /** An argument by which tap makes a process and its threads note what they load. */
 const NOTES = /^--import=.*processinfo/;

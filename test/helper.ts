@@ -21,6 +21,7 @@ import {
 import type { World, WorldKey } from "../schemas/worlds.js";
 import { enginesOf, variablesOf } from "./stack.js";
 import { testdir } from "./testdir.js";
+import "./threads.js";
 
 /** A key for a world: tests make as many as they like, all different. */
 export const keyOf = (id: string): WorldKey => ({

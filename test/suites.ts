@@ -32,12 +32,13 @@ export const suites: Readonly<Record<string, Suite>> = {
 
 /**
  * Files that `npm test` leaves to `npm run test:more`, by folder: they take long, and try what
- * the others use at its limits, under floods, or byte by byte.
+ * the others use at its limits, under floods, in races, in copies and in the log, or byte by byte.
  */
 export const lengthy: Readonly<Record<string, readonly string[]>> = {
   db: tests(
     ...["bus", "deletions", "draft", "dump", "erased-log", "erased-questions"],
-    ...["resting", "short-hints", "turns", "upgrade"],
+    ...["log-events", "resting", "short-hints", "store-traces", "turns"],
+    "upgrade",
   ),
   live: tests(
     ...["attendance", "changes", "costs", "deflate", "doubts", "floods"],
@@ -53,13 +54,13 @@ export const lengthy: Readonly<Record<string, readonly string[]>> = {
     "web-stream",
   ),
   routes: tests(
-    ...["activity", "media", "media-parts", "schedule-import"],
+    ...["activity", "authors", "media", "media-parts", "schedule-import"],
     ...["upload-access", "upload-bodies", "upload-images", "upload-limits"],
     ...["upload-queue", "upload-refusals"],
   ),
   cli: tests(
-    ...["chat", "check", "connections", "demo", "restore", "token", "votes"],
-    ...["world-export-import", "world-files"],
+    ...["chat", "check", "commands", "connections", "demo", "restore"],
+    ...["token", "votes", "world-export-import", "world-files"],
   ),
   client: tests("docs", "lists", "package", "reconnection", "server"),
 };

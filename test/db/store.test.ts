@@ -3,22 +3,15 @@ import { join } from "node:path";
 import Database from "better-sqlite3";
 import t from "tap";
 import { check } from "../../db/maintenance/check.js";
-import { openSqliteStore } from "../../db/sqlite/index.js";
 import type { ListedUser } from "../../db/contract/store.js";
-import { copyAsKilled, heldIn, openStore, putEmpty } from "../database.js";
+import { copyAsKilled, heldIn, openStore } from "../database.js";
 import { until, worldOf } from "../helper.js";
 import { usersOf } from "../listed.js";
-import { storeContract } from "./store-contract/index.js";
+import { place } from "./sqlite-place.js";
+import { answers, storeContract } from "./store-contract/index.js";
 import { testdir } from "../testdir.js";
 
-void t.test("SQLite", async (t) => {
-  await storeContract(t, async (t) => {
-    const dataDir = testdir(t);
-    await putEmpty(dataDir);
-    return (onAppended, audits = true) =>
-      openSqliteStore(dataDir, { audits, ...(onAppended && { onAppended }) });
-  });
-});
+void t.test("SQLite", (t) => storeContract(t, place, answers));
 
 void t.test("what is erased is in no byte of the database", async (t) => {
   const dataDir = testdir(t);

@@ -21,12 +21,12 @@ const REGRESSIONS = [
  */
 const INDEXES = process.env.SEEDS
   ? indexes(20)
-  : [...REGRESSIONS, ...Array.from({ length: 20 }, (_, i) => 1 + i)];
+  : [...REGRESSIONS, ...Array.from({ length: 10 }, (_, i) => 1 + i)];
 
 /** Of worlds with a program. */
 const PROGRAM_INDEXES = process.env.SEEDS
   ? indexes(20)
-  : [48, 136, 3288, 7065, ...Array.from({ length: 10 }, (_, i) => 1 + i)];
+  : [48, 136, 3288, 7065, ...Array.from({ length: 5 }, (_, i) => 1 + i)];
 
 void t.test(
   "clients get what they may see and nothing else, and everything settles",

@@ -43,22 +43,17 @@ import { worldLineContract } from "./world-lines.js";
 import { webhookContract } from "./webhooks.js";
 import { worldContract } from "./worlds.js";
 
-const parts = [
+/** What a store answers. */
+export const answers = [
   worldContract,
   hostContract,
-  worldCopyContract,
-  worldLineContract,
-  voteCopyContract,
   roomContract,
   roomListContract,
-  roomFilterContract,
-  roomOrderContract,
   versionContract,
   valueContract,
   userContract,
   fileContract,
   uploadContract,
-  lifetimeContract,
   absentContract,
   enteringContract,
   orderContract,
@@ -68,19 +63,29 @@ const parts = [
   userSearchContract,
   announcementContract,
   webhookContract,
-  attendanceContract,
   chatEventContract,
   chatMemberContract,
   chatSenderContract,
   chatReaderContract,
   chatDirectContract,
   chatErasingContract,
-  chatRaceContract,
-  chatCopyContract,
   questionContract,
   pollContract,
   voteContract,
   programContract,
+];
+
+/** What it writes to the log, and what happens to copies, in races and at ends. */
+export const traces = [
+  worldCopyContract,
+  worldLineContract,
+  voteCopyContract,
+  roomFilterContract,
+  roomOrderContract,
+  lifetimeContract,
+  attendanceContract,
+  chatRaceContract,
+  chatCopyContract,
   logContract,
   logWorldContract,
   logChatContract,
@@ -88,7 +93,14 @@ const parts = [
   logProgramContract,
 ];
 
-/** What every store keeps to, whatever it is made of: `db/contract/store.ts` as tests. */
-export async function storeContract(t: Test, place: Place): Promise<void> {
+/**
+ * What every store keeps to, whatever it is made of: `db/contract/store.ts` as tests.
+ * @param parts of it; all by default.
+ */
+export async function storeContract(
+  t: Test,
+  place: Place,
+  parts = [...answers, ...traces],
+): Promise<void> {
   for (const part of parts) await part(contractOn(t, place));
 }
