@@ -87,6 +87,11 @@ void t.test("subscriptions", async (t) => {
     const channel = await talk.room({ permission_config: closed });
     const open = await talk.room();
     const bare = await talk.room({ modules: [], permission_config: closed });
+    // A hidden room does not show which modules it has.
+    const hidden = await talk.room({
+      modules: [],
+      permission_config: { "room.view": ["staff"] },
+    });
     const guest = await live.guest();
     const wrong = { ...message("", null), event_type: 5, content: null };
     type Row = [action: string, payload: object, code: string];
@@ -98,6 +103,8 @@ void t.test("subscriptions", async (t) => {
       ["chat.react", { channel }, "protocol.denied"],
       ["chat.send", { ...wrong, channel: bare }, "room.unknown"],
       ["chat.subscribe", { channel: bare }, "room.unknown"],
+      ["chat.subscribe", { channel: hidden }, "protocol.denied"],
+      ["chat.leave", { channel: hidden }, "protocol.denied"],
       ["chat.join", { channel: open }, "channel.join.missing_profile"],
       ["chat.send", message(open, text("")), "chat.denied"],
       [
