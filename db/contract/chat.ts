@@ -222,7 +222,7 @@ export interface ChatStore {
     by?: Author,
   ): Promise<Delivery | undefined>;
   /**
-   * Adds or removes a reaction of a user. Doing it twice changes nothing.
+   * Adds or removes a reaction of a user. Doing it twice changes and writes nothing.
    * @param isMember whether the user is a volatile member.
    * @returns the event with all reactions.
    * @throws {StoreError} `absent` on `room` or `event`; `denied` as in {@link send};

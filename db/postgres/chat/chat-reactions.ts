@@ -33,11 +33,13 @@ export async function react(
     ([given, by]) => given === reaction && by === user,
   );
   const values = [worldId, event, reaction, user];
+  const isThere = at >= 0;
+  if (isThere !== remove) return toEventsWithReactions(id, [row])[0]!;
   log.append({ type: "chat.reacted", channel: id, event });
-  if (remove && at >= 0) {
+  if (remove) {
     await sql.run(REMOVE, values);
     reactions.splice(at, 1);
-  } else if (!remove && at < 0) {
+  } else {
     if (reactions.length >= MAX_REACTIONS) throw tooManyReactions();
     await sql.run(ADD, values);
     reactions.push([reaction, user]);

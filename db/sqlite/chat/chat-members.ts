@@ -164,8 +164,8 @@ export function memberWrites(db: Connection, log: WriteLog) {
         else if (countReactions.get(worldId, event)! < MAX_REACTIONS) {
           addReaction.run(worldId, event, reaction, user);
         } else throw tooManyReactions();
+        log.append(worldId, { type: "chat.reacted", channel: id, event });
       }
-      log.append(worldId, { type: "chat.reacted", channel: id, event });
       return toEvents(id, [row], events.reactionsTo(worldId, [row]))[0]!;
     },
 
