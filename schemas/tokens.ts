@@ -29,7 +29,9 @@ export const TokenDraft = Type.Object(
         [
           Type.Integer({ minimum: 1, maximum: LONGEST }),
           Text({
-            pattern: "^([1-9]\\d{0,5}[smh]|[1-9]\\d{0,2}d|[12]\\d{3}d)$",
+            // In hours and days, too, less than ten years.
+            pattern:
+              "^([1-9]\\d{0,5}[sm]|([1-9]\\d{0,3}|[1-7]\\d{4})h|([1-9]\\d{0,2}|[12]\\d{3})d)$",
           }),
         ],
         {

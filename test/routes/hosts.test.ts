@@ -381,6 +381,9 @@ void t.test("tokens", async (t) => {
     [{ traits: ["a b"], expires_in: 60 }, "traits.0"],
     [{ ...base, expires_in: 0 }, "expires_in"],
     [{ ...base, expires_in: 1e9 }, "expires_in"],
+    [{ ...base, expires_in: "80000h" }, "expires_in"],
+    [{ ...base, expires_in: "999999h" }, "expires_in"],
+    [{ ...base, expires_in: "3000d" }, "expires_in"],
     [{ ...base, page: "x" }, "page"],
     [{ ...base, x: 1 }, "x"],
   ] as const) {
