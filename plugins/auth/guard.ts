@@ -52,6 +52,8 @@ declare module "fastify" {
     caller: Identity;
     /** The id of the caller's user; null if the token names no user of the world. */
     callerId: string | null;
+    /** What moderation decided about the caller's user; set with `callerId`. */
+    callerState: UserRecord["moderation_state"];
     /** The room that the path names; set on every such route that names one. */
     room: Versioned<Room>;
   }
@@ -240,6 +242,7 @@ function admit(
   request.world = world;
   if (room) request.room = room;
   request.callerId = user?.id ?? null;
+  request.callerState = state;
   return true;
 }
 

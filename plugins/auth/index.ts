@@ -38,9 +38,8 @@ export default fp(
     );
     app.decorate("identify", identify);
     app.decorate("recognize", recognize);
-    for (const name of ["world", "caller", "callerId", "room", "uploader"]) {
-      app.decorateRequest(name, null);
-    }
+    const names = ["world", "caller", "callerId", "callerState", "room"];
+    for (const name of [...names, "uploader"]) app.decorateRequest(name, null);
   },
   { name: "auth", dependencies: ["engines", "outbound"] },
 );

@@ -3,7 +3,7 @@ import type { Program, Refused } from "../../db/contract/program.js";
 import { StoreError, type Versioned } from "../../db/contract/store.js";
 import type { Reader } from "../../db/rules/program-views.js";
 import { hostOf } from "../../db/rules/program-uploads.js";
-import { may, SEE } from "../../schemas/plain/permissions.js";
+import { isWithheld, may, SEE } from "../../schemas/plain/permissions.js";
 import { InvalidData } from "../../schemas/validate.js";
 import { pageLinks } from "../pages.js";
 
@@ -19,11 +19,21 @@ interface InRooms {
   }[];
 }
 
+/** Whether the caller may change the program, and so sees drafts. */
+export const edits = ({
+  caller,
+  callerState,
+  world,
+}: FastifyRequest): boolean =>
+  !isWithheld(callerState, "program.update") &&
+  may(caller, ["program.update"], { world: world!.value });
+
 /** What the caller may see of some sessions. */
 export async function readerOf(
-  { caller, params, server, world }: FastifyRequest,
+  request: FastifyRequest,
   { sessions }: InRooms | Program,
 ): Promise<Reader> {
+  const { caller, params, server, world } = request;
   const { world_id } = params as { world_id: string };
   const place = { world: world!.value };
   const ids = new Set(sessions.flatMap(({ value }) => value.room_id ?? []));
@@ -35,7 +45,7 @@ export async function readerOf(
     }
   }
   return {
-    edits: may(caller, ["program.update"], place),
+    edits: edits(request),
     seesRoom: (id) => visible.has(id),
   };
 }

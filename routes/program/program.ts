@@ -15,7 +15,7 @@ import {
 import { ref } from "../../schemas/values.js";
 import { WorldParams } from "../../schemas/worlds.js";
 import { endpoint } from "../endpoint.js";
-import { hostsOf } from "./program-access.js";
+import { edits, hostsOf } from "./program-access.js";
 
 const PROGRAM = "/api/v1/worlds/:world_id/program/";
 
@@ -121,10 +121,11 @@ async function requireRooms(request: FastifyRequest): Promise<void> {
   if (!may(request.caller, ["room.create"], place)) throw forbidden();
 }
 
-const rightsOf = ({ caller, world }: FastifyRequest): ProgramRights => {
+const rightsOf = (request: FastifyRequest): ProgramRights => {
+  const { caller, world } = request;
   const place = { world: world!.value };
   return {
-    edits: may(caller, ["program.update"], place),
+    edits: edits(request),
     sees: (room) => may(caller, SEE, { ...place, room }),
   };
 };

@@ -465,3 +465,21 @@ void t.test("speakers and the event refer to users and uploads", async (t) => {
   await save("POST", "delete_user", { user_id: user.id });
   t.match((await api(speaker)).body, { name: "Ada", user_id: null });
 });
+
+void t.test("a silenced editor sees no drafts", async (t) => {
+  const draft = await save("POST", "sessions/", { title: "D", state: "draft" });
+  const path = `sessions/${draft.id}/`;
+  const seen = async () => [
+    (await list("sessions/", "editor")).includes("D"),
+    (await api("program/", { as: "editor" })).text.includes(draft.id),
+    (await api(path, { as: "editor" })).status,
+  ];
+  const { id } = await site.user("editor", "editor");
+  const moderate = (moderation_state: string) =>
+    save("PATCH", `users/${id}/`, { moderation_state });
+  t.strictSame(await seen(), [true, true, 200]);
+  await moderate("silenced");
+  t.strictSame(await seen(), [false, false, 403], "silenced");
+  await moderate("none");
+  t.strictSame(await seen(), [true, true, 200], "and no longer");
+});
