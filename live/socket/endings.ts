@@ -84,7 +84,9 @@ export type RightsFrame = (
 ) => Buffer | undefined;
 
 /** The room that a screen shows, as its profile says. */
-export function roomOfScreen({ profile }: UserRecord): string | undefined {
+export function roomOfScreen({
+  profile,
+}: Pick<UserRecord, "profile">): string | undefined {
   const { room_id } = profile ?? {};
   return typeof room_id === "string" && room_id !== "" ? room_id : undefined;
 }

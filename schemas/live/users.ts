@@ -112,7 +112,7 @@ export const userCommands = {
       ),
     }),
     result: Empty,
-    errors: onUser,
+    errors: [...onUser, "protocol.denied"],
     example: { ...some.user, profile: { display_name: "Ada" } },
   }),
   "user.fetch": command({
@@ -192,7 +192,7 @@ export const userCommands = {
       "Makes a user that is a screen; `profile.room_id` is the room that it shows",
     payload: Payload({ profile: Profile }),
     result: Type.Object({ user: PublicUser }, { additionalProperties: false }),
-    errors: [],
+    errors: ["protocol.denied"],
     example: {
       profile: {
         display_name: "Screen in hall 1",
@@ -211,7 +211,7 @@ export const userCommands = {
       },
       { additionalProperties: false },
     ),
-    errors: onUser,
+    errors: [...onUser, "protocol.denied"],
     example: some.user,
   }),
   "user.online_status": command({

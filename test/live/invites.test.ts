@@ -342,3 +342,29 @@ void t.test("screens", async (t) => {
   t.match(answer, ["error", { code: "auth.invalid_token" }], "an ended token");
   t.same(await ids({ type: "kiosk" }), []);
 });
+
+void t.test("screens of rooms that are hidden from the caller", async (t) => {
+  const { live, admin, rest } = await closedEvent(t);
+  const hidden = await rest("POST", "demo/rooms/", {
+    ...{ name: "Board", module_config: [{ type: "chat.native" }] },
+    permission_config: { "room.view": ["board"] },
+  });
+  const traits = ["admin", "attendee", "board"];
+  const board = await live.person({ uid: "board", traits });
+  const profile = { display_name: "Screen", room_id: hidden.id };
+  const { user } = await board.do("user.kiosk.create", { profile });
+  const free = await admin.do("user.kiosk.create", { profile: {} });
+  const refused: [string, object][] = [
+    ["user.kiosk.create", { profile }],
+    ["user.kiosk.fetch", { id: user.id }],
+    ["user.admin.update", { id: free.user.id, profile }],
+  ];
+  for (const [action, payload] of refused) {
+    t.equal(await admin.code(action, payload), "protocol.denied", action);
+  }
+  const audit = await rest("GET", "demo/audit/?type=token.created");
+  t.equal(audit.count, 0, "no token was made");
+  t.ok((await board.do("user.kiosk.fetch", { id: user.id })).token);
+  await board.do("room.config.patch", { room: hidden.id, trait_grants: {} });
+  t.ok((await admin.do("user.kiosk.fetch", { id: user.id })).token);
+});

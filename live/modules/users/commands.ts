@@ -10,6 +10,7 @@ import { isSilenced } from "../../rules/rights.js";
 import { finding } from "./finding.js";
 import { decisions } from "./moderation.js";
 import { personNamed, type UserPorts } from "./people.js";
+import { requireSeen } from "./screens.js";
 
 /** The largest client state, in bytes of JSON. */
 const MAX_CLIENT_STATE = 32 * 1024;
@@ -76,9 +77,11 @@ async function updateOther(
   const { ports, connection } = context;
   const user = await personNamed(context, payload);
   const { id } = user;
+  const isScreen = kindOf(user) === "kiosk";
+  if (profile && isScreen) await requireSeen(context, { profile });
   const changes = {
     ...(profile && { profile }),
-    ...(client_state && kindOf(user) === "kiosk" && { client_state }),
+    ...(client_state && isScreen && { client_state }),
     ...(pretalx_id !== undefined && { pretalx_id }),
   };
   // Every connection of the user gets the push, also this one.

@@ -3,6 +3,7 @@ import { kioskToken } from "../../../db/rules/acts.js";
 import { signKiosk } from "../../../db/worlds.js";
 import { kindOf, kioskId } from "../../../db/rules/user-kinds.js";
 import type { UserStore } from "../../../db/contract/store.js";
+import { requireSeen, type ScreenPorts } from "./screens.js";
 import type { Clock } from "../../../db/log/clock.js";
 import type { Random } from "../../../db/log/random.js";
 import { boundFault } from "../../../schemas/validate.js";
@@ -17,7 +18,10 @@ import { publicUser } from "../../rules/shapes.js";
 export interface KioskPorts {
   readonly clock: Clock;
   readonly random: Random;
-  readonly store: { readonly users: UserStore; readonly audit: AuditStore };
+  readonly store: ScreenPorts["store"] & {
+    readonly users: UserStore;
+    readonly audit: AuditStore;
+  };
 }
 
 /** Users that are screens. To end the token of a screen, erase its user. */
@@ -30,11 +34,13 @@ export const kiosks: CommandTable<
 };
 
 async function create(
-  { ports, connection, world, may }: Context<KioskPorts>,
+  context: Context<KioskPorts>,
   { profile }: Commands["user.kiosk.create"]["payload"],
 ) {
   const fault = boundFault(profile, MAX_PROFILE);
   if (fault) throw invalidPayload({ profile: [fault] });
+  await requireSeen(context, { profile });
+  const { ports, connection, world, may } = context;
   const { store, random, clock } = ports;
   const visitor = { clientId: kioskId(random.id()), traits: new Set<string>() };
   const user = await store.users.enter(
@@ -47,14 +53,16 @@ async function create(
 }
 
 async function fetchKiosk(
-  { ports, connection, world }: Context<KioskPorts>,
+  context: Context<KioskPorts>,
   { id }: Commands["user.kiosk.fetch"]["payload"],
 ) {
+  const { ports, connection, world } = context;
   const user =
     typeof id === "string"
       ? await ports.store.users.get(connection.world, id)
       : undefined;
   if (!user || kindOf(user) !== "kiosk") throw unknownUser();
+  await requireSeen(context, user);
   const [, name] = user.client_id!.split(":");
   // Before it is shown: a token without a trace must not exist.
   await ports.store.audit.record(

@@ -7,6 +7,7 @@ import type { Presence } from "../../people/presence.js";
 import { LiveError, unknownUser } from "../../rules/problems.js";
 import { publicUser } from "../../rules/shapes.js";
 import type { Connection } from "../../socket/connection.js";
+import type { ScreenPorts } from "./screens.js";
 import type { Searches } from "./searches.js";
 
 // The users that payloads name, and users as callers see them.
@@ -22,7 +23,7 @@ export type Named = Commands["user.ban"]["payload"];
 /** The ports of the commands about users. */
 export interface UserPorts {
   readonly clock: Clock;
-  readonly store: { readonly users: UserStore };
+  readonly store: ScreenPorts["store"] & { readonly users: UserStore };
   readonly presence: Presence;
   readonly searches: Searches;
   /** Makes the user of a connection a member of the rooms that ask for it. It never rejects. */
