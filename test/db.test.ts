@@ -1,3 +1,4 @@
-import { isBrief, runFolder } from "./folder.js";
+import { isBrief, runFolder, STORE } from "./folder.js";
 
-await runFolder("db", isBrief("db"));
+const isChosen = isBrief("db");
+await runFolder("db", (file) => file !== STORE && isChosen(file));

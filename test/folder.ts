@@ -7,6 +7,9 @@ import "./threads.js";
 /** An argument by which tap makes a process and its threads note what they load. */
 const NOTES = /^--import=.*processinfo/;
 
+/** The file of `db/` that `npm test` runs in a process of its own. */
+export const STORE = "store.test.js";
+
 /** Chooses the files of a folder that `npm test` runs. */
 export const isBrief =
   (folder: string) =>
