@@ -143,7 +143,7 @@ export default fp(
       held.set(id, delivery);
       const ending = delivery.ended
         .then(async () => {
-          // Meanwhile this process does not hold it anew.
+          // Until then, the next look must not take the webhook again.
           await release(world, id);
           held.delete(id);
           leave(world);

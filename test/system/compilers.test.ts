@@ -5,7 +5,7 @@ import { fileURLToPath } from "node:url";
 import t from "tap";
 import { testdir } from "../testdir.js";
 
-// TypeScript 7.0 compiles, which is written anew. TypeScript 6 must make the same of it.
+// The build uses TypeScript 7.0, a rewrite. TypeScript 6 must compile the project to the same code.
 
 const root = fileURLToPath(new URL("../../..", import.meta.url));
 

@@ -56,7 +56,7 @@ interface CachedRows<R extends object, V> {
 interface Kept<R, V> {
   readonly row: R;
   readonly value: V;
-  /** The mark of the log when the row was last the stored one; -1 if nobody looked. */
+  /** The mark of the log at the last look that found the row unchanged; -1 before the first look. */
   seen: number;
   /** When it has to be compared all the same, in milliseconds of the process. */
   until: number;
