@@ -1,6 +1,6 @@
 import { join } from "node:path";
 import Database from "better-sqlite3";
-import t from "tap";
+import t, { type Test } from "tap";
 import { worldOf } from "../helper.js";
 import { openStore } from "../database.js";
 import { testdir } from "../testdir.js";
@@ -15,12 +15,17 @@ const ENTRIES: Readonly<Record<string, string>> = {
   worlds: "world.updated",
 };
 
-void t.test("a change of each column", async (t) => {
+/** A store, and a second connection to its database, by which another process writes. */
+function opened(t: Test) {
   const dataDir = testdir(t);
   const store = openStore(t, dataDir);
   const db = new Database(join(dataDir, "foyer.db"));
   t.teardown(() => db.close());
-  const write = writerIn(db);
+  return { store, db, write: writerIn(db) };
+}
+
+void t.test("a change of each column", async (t) => {
+  const { store, db, write } = opened(t);
   await store.worlds.create(worldOf("demo"));
   const { id: user } = await store.users.enter("demo", {
     tokenId: "ada",
@@ -120,10 +125,7 @@ void t.test("a change of each column", async (t) => {
 });
 
 void t.test("a change of the issuers of a world", async (t) => {
-  const dataDir = testdir(t);
-  const store = openStore(t, dataDir);
-  const db = new Database(join(dataDir, "foyer.db"));
-  t.teardown(() => db.close());
+  const { store, write } = opened(t);
   await store.worlds.create(worldOf("demo"));
   const trusting = async () => {
     // Commits of others are seen from the next turn on.
@@ -132,7 +134,6 @@ void t.test("a change of the issuers of a world", async (t) => {
     return worlds.map(({ value }) => value.title);
   };
   t.strictSame(await trusting(), [], "a list without worlds is kept, too");
-  const write = writerIn(db);
   const found = (change: string) => write("index world.updated", change);
   found("INSERT INTO world_issuers VALUES ('demo', 'them', 'us')");
   const { title } = worldOf("demo");
@@ -164,10 +165,7 @@ const HISTORIES: readonly [what: string, sql: string][] = [
 
 for (const [what, sql] of HISTORIES) {
   void t.test(`a row is compared after ${what}`, async (t) => {
-    const dataDir = testdir(t);
-    const store = openStore(t, dataDir);
-    const db = new Database(join(dataDir, "foyer.db"));
-    t.teardown(() => db.close());
+    const { store, db } = opened(t);
     await store.worlds.create(worldOf("demo"));
     const { id } = await store.users.enter("demo", {
       tokenId: "ada",
@@ -186,11 +184,7 @@ for (const [what, sql] of HISTORIES) {
 }
 
 void t.test("more entries than one look reads", async (t) => {
-  const dataDir = testdir(t);
-  const store = openStore(t, dataDir);
-  const db = new Database(join(dataDir, "foyer.db"));
-  t.teardown(() => db.close());
-  const write = writerIn(db);
+  const { store, write } = opened(t);
   await store.worlds.create(worldOf("demo"));
   const title = async () => (await store.worlds.get("demo"))?.value.title;
   await title();
