@@ -170,7 +170,7 @@ export const variables = {
   ),
   LIVE_MAX_CONNECTIONS: variable(
     "20000",
-    "how many websockets each process takes; more are a 503",
+    "how many websockets each process takes; more are a 503. From one address, a tenth of them (at least 100) may wait for a login; more are a 429",
     count,
   ),
   LIVE_AUTH_TIMEOUT: variable(

@@ -234,6 +234,7 @@ export function composeLive(parts: LiveParts) {
     ...{ sockets, hub, replica, rates, activity, states, presence, crowds },
     ...{ backlog, lines, pump, store, limits, chat },
     open: own.open.bind(own),
+    refusalOf: own.refusalOf.bind(own),
     /** Carries out commands for HTTP. */
     call: callsOf(store.users, runs),
     /** Drops all connections, and stops all timers. Nothing is pushed any more. */

@@ -80,12 +80,10 @@ export default fp<{ limits: LiveLimits; publicUrl?: string | undefined }>(
 
     acceptUpgrades(app.server, {
       sockets,
-      refuse() {
-        if (app.draining) return "The server is stopping.";
-        return live.sockets.size >= limits.maxConnections
-          ? "Too many websockets are open."
-          : undefined;
-      },
+      refuse: (request) =>
+        app.draining
+          ? { status: 503, detail: "The server is stopping." }
+          : live.refusalOf(app.guests.addressOf(request)),
       onOpen: (ws, socket, world, request) =>
         live.open(
           ...([world, ws, socket, app.guests.addressOf(request)] as const),

@@ -7,6 +7,7 @@ import { throwOut } from "./endings.js";
 import { Close, pushFrame } from "./frame.js";
 import { Agenda, TICK } from "./heartbeat.js";
 import { Inflation } from "./incoming.js";
+import type { Refused } from "./upgrade.js";
 import { messageHandler, type MessagePorts } from "./messages.js";
 import type { FastifyBaseLogger } from "fastify";
 import type { LiveLimits } from "../../config.js";
@@ -16,6 +17,7 @@ import type { WorldStore } from "../../db/contract/store.js";
 import type { Backlog } from "./backlog.js";
 import { LiveError, problemOf, unavailable } from "../rules/problems.js";
 import { Turns } from "./pace.js";
+import { Waiting } from "./waiting.js";
 
 /** How long a client may take to read about a fault of the server, in milliseconds. */
 const FATAL_DELAY = 500;
@@ -59,6 +61,7 @@ export class Sockets {
   readonly #ports: SocketPorts;
   readonly #around: Surroundings;
   readonly #looks = new Agenda<Connection>();
+  readonly #waiting: Waiting;
   #stopTicks = () => {};
   /** By how much the date was ahead of the clock that nothing sets, when all were looked at. */
   #ahead: number;
@@ -67,16 +70,27 @@ export class Sockets {
     this.#ports = ports;
     const { clock, random, pump, backlog, limits, metrics, log } = ports;
     this.#ahead = clock.date() - clock.now();
+    this.#waiting = new Waiting(limits.maxConnections);
     this.#around = {
       ...{ clock, random, pump, backlog, limits, metrics },
       turns: new Turns(clock),
-      handle: messageHandler(ports),
+      handle: messageHandler({
+        ...ports,
+        logIn: async (connection, payload) => {
+          const answer = await ports.logIn(connection, payload);
+          this.#waiting.delete(connection);
+          return answer;
+        },
+      }),
       onEnd(connection, code) {
         ports.leave(connection);
         log.debug({ connection: connection.id, code }, "websocket ended");
       },
       lookAt: (connection, at) => this.#looks.add(connection, at),
-      onClosed: (connection) => void ports.sockets.delete(connection.id),
+      onClosed: (connection) => {
+        ports.sockets.delete(connection.id);
+        this.#waiting.delete(connection);
+      },
       onSlow(connection) {
         metrics?.dropped();
         ports.onSlow(connection.world);
@@ -85,6 +99,16 @@ export class Sockets {
       onFault: (connection, error) => this.#fail(connection, error),
     };
     this.#tickLater();
+  }
+
+  /** Why no websocket from an address is taken now; undefined if it is. */
+  refusalOf(address: string): Refused | undefined {
+    if (this.#ports.sockets.size >= this.#ports.limits.maxConnections) {
+      return { status: 503, detail: "Too many websockets are open." };
+    }
+    return this.#waiting.isFull(address)
+      ? { status: 429, detail: "Too many websockets wait for a login." }
+      : undefined;
   }
 
   /**
@@ -114,6 +138,7 @@ export class Sockets {
     const { id } = connection;
     const { sockets, log, store, hasPeople, persist } = this.#ports;
     sockets.set(id, connection);
+    this.#waiting.add(connection);
     this.#looks.add(connection, connection.nextLook);
     log.debug({ connection: id, world }, "websocket opened");
     // A login looks at the world in any case.

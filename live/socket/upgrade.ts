@@ -9,11 +9,17 @@ import { faultOf, isHost, originForm } from "../../plugins/http/protocol.js";
 /** Where the websocket of a world is, with or without a slash at its end. */
 const PATH = /^\/ws\/world\/([^/?#]+)\/?(?:\?.*)?$/;
 
+/** The answer to a request for a websocket that is not taken now. */
+export interface Refused {
+  readonly status: 429 | 503;
+  readonly detail: string;
+}
+
 /** The ports that decide about upgrades. */
 export interface UpgradeOptions {
   sockets: WebSocketServer;
   /** Why no websocket is taken now; undefined if it is. */
-  refuse: () => string | undefined;
+  refuse: (request: IncomingMessage) => Refused | undefined;
   onOpen: (
     ws: WebSocket,
     socket: Duplex,
@@ -55,9 +61,10 @@ export function acceptUpgrades(
           refuseWith(socket, 400, fault.message);
           return;
         }
-        const refusal = refuse();
-        if (refusal !== undefined) {
-          refuseWith(socket, 503, refusal, "Retry-After: 5\r\n");
+        const refused = refuse(request);
+        if (refused) {
+          const { status, detail } = refused;
+          refuseWith(socket, status, detail, "Retry-After: 5\r\n");
           return;
         }
         sockets.handleUpgrade(request, socket, head, (ws) =>
@@ -133,7 +140,7 @@ const withoutOffer = (connection: string): string =>
 /** The last answer of a connection: it is refused as a websocket. */
 function refuseWith(
   socket: Duplex,
-  status: 400 | 503,
+  status: 400 | Refused["status"],
   detail: string,
   retryAfter = "",
 ): void {

@@ -1,13 +1,14 @@
 import { once } from "node:events";
 import t, { type Test } from "tap";
 import { WebSocket } from "ws";
+import { loadConfig } from "../../config.js";
 import { networkOf } from "../../plugins/limits/guests.js";
 import { startTestServer } from "../../testing.js";
-import { keyOf, tokenOf } from "../helper.js";
+import { keyOf, tokenOf, until } from "../helper.js";
 import { configOf } from "../stack.js";
 import { testdir } from "../testdir.js";
 
-// How many new guests come from one address.
+// How many new guests come from one address, and how many websockets without a login.
 
 void t.test("networks that count as one address", async (t) => {
   const table: [address: string, network: string | undefined][] = [
@@ -33,8 +34,9 @@ void t.test("networks that count as one address", async (t) => {
 
 async function start(t: Test, trustProxy: string[] | false = ["loopback"]) {
   const config = await configOf(testdir(t));
+  const live = { ...loadConfig({}).live, maxConnections: 1000 };
   const server = await startTestServer({
-    config: { ...config, trustProxy, guestsPerMinute: 2 },
+    config: { ...config, trustProxy, guestsPerMinute: 2, live },
   });
   t.teardown(() => server.close());
   await server.createWorld({
@@ -42,18 +44,27 @@ async function start(t: Test, trustProxy: string[] | false = ["loopback"]) {
     config: { JWT_secrets: [keyOf("demo")] },
   });
   const from = (address: string) => ({ "X-Forwarded-For": address });
-  /** Logs in. @returns the name of the answer, or its code. */
-  const login = async (credentials: object, address: string) => {
+  const open = async (address: string) => {
     const url = `${server.baseUrl.replace("http", "ws")}/ws/world/demo/`;
     const ws = new WebSocket(url, { headers: from(address) });
+    t.teardown(() => ws.terminate());
     await once(ws, "open");
+    return ws;
+  };
+  /** Logs in. @returns the name of the answer, or its code. */
+  const login = async (
+    credentials: object,
+    address: string,
+    opened?: WebSocket,
+  ) => {
+    const ws = opened ?? (await open(address));
     ws.send(JSON.stringify(["authenticate", credentials]));
     const [data] = (await once(ws, "message")) as [Buffer];
     const [name, body] = JSON.parse(data.toString()) as [
       string,
       { code?: string },
     ];
-    ws.terminate();
+    if (!opened) ws.terminate();
     return body.code ?? name;
   };
   const upload = async (clientId: string, address: string) => {
@@ -66,7 +77,7 @@ async function start(t: Test, trustProxy: string[] | false = ["loopback"]) {
     const { status } = await fetch(url, { method: "POST", headers, body });
     return status;
   };
-  return { login, upload };
+  return { login, upload, open };
 }
 
 void t.test("new guests of one address", async (t) => {
@@ -95,6 +106,32 @@ void t.test("new guests of one address", async (t) => {
   for (const id of ["j", "k", "l"]) {
     t.equal(await guest(id, "127.0.0.1"), "authenticated", "this machine");
   }
+});
+
+void t.test("websockets of one address that wait for a login", async (t) => {
+  const { login, open } = await start(t);
+  const venue = "198.51.100.7";
+  const [one, two] = await Promise.all(
+    Array.from({ length: 100 }, () => open(venue)),
+  );
+  await t.rejects(open(venue), /429/);
+  const token = tokenOf(keyOf("demo"), { uid: "ada" });
+  for (const other of ["198.51.100.8", "2001:db8::1", "127.0.0.1"]) {
+    t.equal(await login({ token }, other), "authenticated", other);
+  }
+  t.equal(await login({ token }, venue, one), "authenticated");
+  t.equal(await login({ token }, venue), "authenticated", "a login makes room");
+  await open(venue);
+  one!.close();
+  await once(one!, "close");
+  await t.rejects(open(venue), /429/, "once");
+  two!.close();
+  await until(() =>
+    open(venue).then(
+      () => true,
+      () => false,
+    ),
+  );
 });
 
 void t.test("an address that a client makes up", async (t) => {
