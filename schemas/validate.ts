@@ -115,7 +115,8 @@ function pathTo({ key, parent }: Place): string[] {
 
 /**
  * Finds what schemas cannot express: strings that would not read back as they were
- * sent, numbers that JSON cannot represent, and nesting that is too deep.
+ * sent, numbers that JSON cannot represent, names that change prototypes, and nesting that is
+ * too deep.
  */
 function findUnstorable(body: unknown, faults: FaultList): void {
   // The body itself is checked like a value in a container.
@@ -138,10 +139,8 @@ function findUnstorable(body: unknown, faults: FaultList): void {
     }
     const isList = Array.isArray(next.container);
     for (const [key, inner] of Object.entries(next.container)) {
-      const fault = isList ? undefined : unstorable(key);
-      if (fault) {
-        faults.add(pathTo(next), `Names in it must be free of ${fault}.`);
-      }
+      const fault = isList ? undefined : unstorableName(key, inner);
+      if (fault) faults.add(pathTo(next), fault);
       look(inner, next, key);
     }
   }
@@ -149,7 +148,7 @@ function findUnstorable(body: unknown, faults: FaultList): void {
 
 /**
  * Finds what no JSON value of this service may contain: NUL characters, unpaired
- * surrogates, infinite numbers, and more than 100 levels.
+ * surrogates, infinite numbers, names that change prototypes, and more than 100 levels.
  * @returns the faults by field, or undefined.
  */
 export function unstorableIn(value: unknown): Faults | undefined {
@@ -166,6 +165,19 @@ function unstorableValue(value: unknown): string | undefined {
   return typeof value === "number" && !Number.isFinite(value)
     ? "Must be a number that fits in 64 bits."
     : undefined;
+}
+
+function unstorableName(name: string, value: unknown): string | undefined {
+  // Code that copies values one by one, in a client too, would change a prototype by them.
+  if (
+    name === "__proto__" ||
+    (name === "constructor" &&
+      Object.hasOwn(Object(value) as object, "prototype"))
+  ) {
+    return "May not have a name that changes prototypes.";
+  }
+  const fault = unstorable(name);
+  return fault && `Names in it must be free of ${fault}.`;
 }
 
 function unstorable(text: string): string | undefined {

@@ -29,6 +29,10 @@ void t.test("user.update", async (t) => {
     [{ profile: { avatar: "x" } }, "profile.avatar"],
     [{ client_state: [] }, "client_state"],
     [{ profile: {}, client_state: 1 }, "client_state"],
+    [JSON.parse('{"__proto__":{}}'), "non_field_errors"],
+    [{ profile: JSON.parse('{"a":[{"__proto__":1}]}') }, "profile.a.0"],
+    [{ profile: { constructor: { prototype: {} } } }, "profile"],
+    [{ client_state: JSON.parse('{"a":{"__proto__":{}}}') }, "client_state.a"],
   ];
   for (const [payload, field] of refused) {
     const [, , problem] = await me.call("user.update", payload);
