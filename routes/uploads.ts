@@ -107,7 +107,7 @@ const uploads: FastifyPluginAsync<{ config: Config["uploads"] }> = async (
     else {
       const image = { format, pixels: pixelsOf(format, head), maxBytes };
       await app.files.withScratch(written, (path) =>
-        images.clean(path, { ...image, box: form.box() }, gone, store),
+        images.clean(world, path, { ...image, box: form.box() }, gone, store),
       );
     }
     return key;

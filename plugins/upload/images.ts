@@ -1,11 +1,11 @@
 import { fork, type ChildProcess } from "node:child_process";
 import { createReadStream } from "node:fs";
 import { rm } from "node:fs/promises";
-import pLimit from "p-limit";
 import { StoreError } from "../../db/contract/store.js";
-import { FileRefusal, Refusal } from "../http/errors.js";
+import { FileRefusal } from "../http/errors.js";
 import type { ImageFormat } from "../../schemas/plain/file-types.js";
 import type { Box } from "./form.js";
+import { abandoned, ImageQueue } from "./image-queue.js";
 import { MAX_PIXELS } from "./pixels.js";
 
 /** An image to re-encode. */
@@ -28,17 +28,6 @@ export interface ImageJob extends Image {
 /** The result of a job. `full` and `unusable` are faults of the disk. */
 export type ImageOutcome = "done" | "refused" | "large" | "full" | "unusable";
 
-/** How many pixels may wait: a few of the largest images, or dozens of photos. */
-const MAX_WAITING = 5 * MAX_PIXELS;
-
-const tooMany = () =>
-  new Refusal(503, "Too many images are waiting. Try again soon.", {
-    "retry-after": "10",
-  });
-
-/** Discards output. */
-const abandoned = () => new Refusal(408, "The client went away.");
-
 /** After how many milliseconds without work the image process ends. */
 const IDLE = 10_000;
 
@@ -54,17 +43,15 @@ async function* bytesOf(path: string): AsyncGenerator<Buffer> {
  * Re-encodes images from their pixels in a separate process: a decoded image is
  * many times as large as its file, and a file that crashes the decoder ends only
  * that process. It works on one image at a time, starts with the first, and ends
- * when idle. The queue is bounded by pixels. An image leaves it when its client
- * disconnects.
+ * when idle.
  */
 export class ImageCleaner {
-  readonly #queue = pLimit(1);
-  /** How many pixels wait, without the image in progress. */
-  #waiting = 0;
+  readonly #queue = new ImageQueue();
   #process: ChildProcess | undefined;
   #idle: NodeJS.Timeout | undefined;
 
   /**
+   * @param world whose image it is.
    * @param path of a file that claims to be an image.
    * @param gone aborts when the client no longer waits. An image in progress is
    *   finished, and then dropped.
@@ -74,6 +61,7 @@ export class ImageCleaner {
    * @throws {Refusal} 503 if too many wait.
    */
   async clean<T>(
+    world: string,
     path: string,
     image: Image,
     gone: AbortSignal,
@@ -82,7 +70,7 @@ export class ImageCleaner {
     if (image.pixels > MAX_PIXELS) throw new FileRefusal("file.type");
     const to = `${path}.clean`;
     try {
-      await this.#inTurn(image.pixels, gone, () =>
+      await this.#queue.inTurn(world, image.pixels, gone, () =>
         this.#run({ ...image, from: path, to }),
       );
       if (gone.aborted) throw abandoned();
@@ -90,32 +78,6 @@ export class ImageCleaner {
     } finally {
       await rm(to, { force: true });
     }
-  }
-
-  /** Works on an image when its turn comes, unless its client is gone by then. */
-  async #inTurn(
-    pixels: number,
-    gone: AbortSignal,
-    work: () => Promise<void>,
-  ): Promise<void> {
-    if (gone.aborted) throw abandoned();
-    if (this.#waiting > 0 && this.#waiting + pixels > MAX_WAITING) {
-      throw tooMany();
-    }
-    this.#waiting += pixels;
-    await new Promise<void>((resolve, reject) => {
-      const leave = () => {
-        this.#waiting -= pixels;
-        reject(abandoned());
-      };
-      gone.addEventListener("abort", leave, { once: true });
-      this.#queue(async () => {
-        if (gone.aborted) return;
-        gone.removeEventListener("abort", leave);
-        this.#waiting -= pixels;
-        await work().then(resolve);
-      }).catch(reject);
-    });
   }
 
   /** Ends the process. */

@@ -5,6 +5,7 @@ import { buffer } from "node:stream/consumers";
 import sharp from "sharp";
 import t, { type Test } from "tap";
 import { ImageCleaner } from "../../../plugins/upload/images.js";
+import { MAX_PIXELS } from "../../../plugins/upload/pixels.js";
 import { images } from "../../files.js";
 import { testdir } from "../../testdir.js";
 
@@ -16,12 +17,12 @@ async function cleanerOf(t: Test) {
   let count = 0;
   const clean = async (
     bytes: Buffer,
-    { pixels = 1e6, gone = new AbortController().signal } = {},
+    { pixels = 1e6, gone = new AbortController().signal, world = "demo" } = {},
   ) => {
     const path = join(folder, String(count++));
     writeFileSync(path, bytes);
     const image = { format: "png", pixels, maxBytes: 1e6 } as const;
-    return cleaner.clean(path, image, gone, buffer);
+    return cleaner.clean(world, path, image, gone, buffer);
   };
   return { cleaner, clean, folder };
 }
@@ -51,6 +52,23 @@ void t.test("one broken image among others", async (t) => {
     ["0", "1", "2", "3", "4"],
     "no copy is left",
   );
+});
+
+void t.test("worlds take turns", async (t) => {
+  const { clean } = await cleanerOf(t);
+  const png = await images.png();
+  const order: string[] = [];
+  const add = (world: string, pixels = 1e6) =>
+    clean(png, { world, pixels }).then(() => order.push(world));
+  const refused = /Too many images are waiting/;
+  const first = add("busy");
+  await new Promise(setImmediate);
+  const busy = Array.from({ length: 5 }, () => add("busy", MAX_PIXELS));
+  await t.rejects(add("busy", MAX_PIXELS), refused, "it has all the room");
+  const calm = [add("calm", MAX_PIXELS), add("calm", MAX_PIXELS)];
+  await t.rejects(add("calm", MAX_PIXELS), refused, "half of it is its own");
+  await Promise.all([first, ...busy, ...calm]);
+  t.strictSame(order.slice(0, 4), ["busy", "calm", "busy", "calm"]);
 });
 
 void t.test("many images leave nothing behind in the process", async (t) => {
