@@ -1,5 +1,5 @@
 import type { Clock } from "./clock.js";
-import type { Hint, Logged, LogReads, Position } from "./log.js";
+import type { Hint, History, Logged, LogReads, Position } from "./log.js";
 
 /** How often the heads of all followed worlds are compared with the cursors, in milliseconds. */
 export const CHECK_INTERVAL = 500;
@@ -91,6 +91,8 @@ export class Follower<E extends Logged> {
   #stopCheck = () => {};
   /** When the last check began. */
   #checked: number;
+  /** The history of the store at the last look. */
+  #history: History | undefined;
   /** The state of the store at the last look, if it has one. */
   #state: number | undefined;
   /** Whether an entry was applied since the last look. */
@@ -275,8 +277,14 @@ export class Follower<E extends Logged> {
 
   /** Compares all cursors with the heads. It never rejects. */
   async #check(): Promise<void> {
+    this.#checked = this.#clock.now();
+    try {
+      await this.#compareHistory();
+    } catch (error) {
+      // The heads may still tell something. The next check asks again.
+      this.#listener.failed(error);
+    }
     const began = this.#clock.now();
-    this.#checked = began;
     const worlds = [...this.#worlds].flatMap(([world, followed]) =>
       followed.cursor
         ? [
@@ -299,6 +307,21 @@ export class Follower<E extends Logged> {
       });
     } catch (error) {
       this.#listener.failed(error);
+    }
+  }
+
+  /**
+   * Resets all worlds if another server took over that may lack commits. Reads of this process
+   * may have been ahead of a cursor, and have seen what no comparison of cursors can miss.
+   */
+  async #compareHistory(): Promise<void> {
+    const history = await this.#log.history?.();
+    if (this.#closed || !history) return;
+    const known = this.#history;
+    this.#history = history;
+    if (!known || known.isKept || known.name === history.name) return;
+    for (const [world, followed] of this.#worlds) {
+      if (followed.cursor) this.#reset(world, followed);
     }
   }
 
@@ -355,6 +378,8 @@ export class Follower<E extends Logged> {
       const began = this.#clock.now();
       const { cursor, early } = followed;
       if (!cursor) {
+        // Before the first read of a world can see anything.
+        if (!this.#history) await this.#compareHistory();
         const [head] = await this.#log.heads([world]);
         if (this.#isFollowed(world, followed)) this.#begin(followed, head!);
         continue;

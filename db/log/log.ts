@@ -22,12 +22,22 @@ export interface Stretch<E extends Logged> {
   readonly entries: readonly E[];
 }
 
+/** The history of a database that other servers can take over. */
+export interface History {
+  /** It changes when another server takes over. */
+  readonly name: string;
+  /** Whether that server will have all commits that anyone has read. */
+  readonly isKept: boolean;
+}
+
 /** The reads of a {@link Follower}. Each sees all that was committed before it began. */
 export interface LogReads<E extends Logged> {
   /** The last entry of each of these worlds, in their order. It takes one statement. */
   heads(worlds: readonly string[]): Promise<readonly Position[]>;
   /** The entries after a number, at most so many. */
   since(world: string, seq: number, limit: number): Promise<Stretch<E>>;
+  /** Which history the database has; undefined if it cannot tell. A store in one file has one. */
+  readonly history?: () => Promise<History | undefined>;
   /** A number that changes with each commit, if the store has one that costs microseconds. */
   readonly state?: () => number;
 }

@@ -1,6 +1,7 @@
 import { setImmediate } from "node:timers/promises";
 import t from "tap";
 import { Follower } from "../../db/log/follower.js";
+import type { History } from "../../db/log/log.js";
 import { SimulatedLog, type SimulatedEntry } from "./log.js";
 import { run, scenarioOf } from "./scenario.js";
 import { indexes, play, seedOf } from "./seeds.js";
@@ -103,4 +104,55 @@ void t.test("a world goes back in the moment when a read ends", async (t) => {
   t.same(resets, ["demo"]);
   t.same(follower.cursorOf("demo")?.seq, 1, "the world is followed again");
   follower.close();
+});
+
+void t.test("another server takes over, which may lack commits", async (t) => {
+  const busy = new Error("busy");
+  const [one, two, three] = ["1", "2", "3"].map((name) => ({
+    name,
+    isKept: false,
+  })) as [History, History, History];
+  const kept = { ...one, isKept: true };
+  type Row = [
+    name: string,
+    histories: (History | Error | undefined)[],
+    resets: number,
+  ];
+  const rows: Row[] = [
+    ["the same one", [one, one], 0],
+    ["another one", [one, two], 1],
+    ["one after a failed read", [one, busy, two], 1],
+    ["before the first read of the world succeeds", [busy, one, two], 1],
+    ["two", [one, two, two, three], 2],
+    ["a standby that has all", [kept, two, two], 0],
+    ["the same one, which has a standby now", [one, kept, two], 0],
+    ["one that lost nothing, then one that may", [kept, two, three], 1],
+    ["a database that cannot tell", [undefined], 0],
+  ];
+  for (const [name, histories, expected] of rows) {
+    const timeline = new Timeline();
+    const log = new SimulatedLog();
+    log.append("demo", 1);
+    let resets = 0;
+    let asked = 0;
+    const follower = new Follower<SimulatedEntry>(
+      new ProcessTime(timeline),
+      {
+        heads: async (worlds) => worlds.map((world) => log.head(world)),
+        since: async (...args) => log.since(...args),
+        history: async () => {
+          const found = histories[Math.min(asked++, histories.length - 1)];
+          if (found instanceof Error) throw found;
+          return found;
+        },
+      },
+      { apply: () => {}, reset: () => resets++, failed: () => {} },
+    );
+    void follower.follow("demo");
+    await setImmediate();
+    await timeline.runUntil(4_000);
+    t.equal(resets, expected, name);
+    t.ok(follower.isCurrent("demo", 1_000), `${name}: it goes on`);
+    follower.close();
+  }
 });

@@ -5,7 +5,7 @@ import {
   type LogStore,
   storedChatEntry,
 } from "../../log/entries.js";
-import type { Position } from "../../log/log.js";
+import type { History, Position } from "../../log/log.js";
 import { readNewDeliveries } from "../chat/chat-events.js";
 import type { Database } from "../engine/database.js";
 import type { Sql } from "../../shared/sql.js";
@@ -25,6 +25,19 @@ const KEPT = 3_600_000;
 const HEADS = `SELECT coalesce(seq, 0) AS seq, coalesce(tag, 0) AS tag
   FROM unnest($1::text[]) WITH ORDINALITY AS named (world, place)
   LEFT JOIN log_heads ON world_id = world ORDER BY place`;
+
+/** Not every service lets its users ask for it. */
+const MAY_ASK = `SELECT has_function_privilege('pg_current_wal_lsn()', 'EXECUTE')
+  AND has_function_privilege('pg_walfile_name(pg_lsn)', 'EXECUTE')`;
+
+/**
+ * The timeline, which changes when a standby takes over; NULL on one that has not yet. If commits
+ * wait for a standby, nobody can read one that the standby lacks.
+ */
+const HISTORY = `SELECT
+    CASE WHEN NOT pg_is_in_recovery() THEN left(pg_walfile_name(pg_current_wal_lsn()), 8) END AS name,
+    current_setting('synchronous_standby_names') <> ''
+      AND current_setting('synchronous_commit') NOT IN ('off', 'local') AS "isKept"`;
 
 /** The last entry, and the tag of another one, which may be gone. */
 const PLACE = `SELECT seq, CASE WHEN $2::bigint = 0 THEN 0 WHEN $2::bigint = seq THEN tag ELSE coalesce(
@@ -79,6 +92,8 @@ export const logStore = (db: Database): LogStore => ({
       };
     }, DEADLINE),
 
+  history: historyOf(db),
+
   floor: async (world) => Number((await db.sql.value(FLOOR, [world])) ?? 0),
 
   async prune(world, before, audited = 0) {
@@ -91,6 +106,20 @@ export const logStore = (db: Database): LogStore => ({
     return count === SLICE;
   },
 });
+
+/** Makes the function that tells the history of a database. */
+function historyOf(db: Database): () => Promise<History | undefined> {
+  let mayAsk: boolean | undefined;
+  let last: History | undefined;
+  return async () => {
+    const sql = db.soon(DEADLINE);
+    mayAsk ??= Boolean(await sql.value(MAY_ASK));
+    if (!mayAsk) return undefined;
+    const found = await sql.one<History | { name: null }>(HISTORY);
+    if (found?.name) last = found;
+    return last;
+  };
+}
 
 /** Prunes a slice. @returns how many entries are gone. */
 const pruneLog = (db: Database, world: string, before: number, audited = 0) =>

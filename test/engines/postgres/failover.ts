@@ -1,4 +1,5 @@
 import { execFileSync } from "node:child_process";
+import { writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { loadConfig } from "../../../config.js";
 import { startTestServer } from "../../../testing.js";
@@ -13,7 +14,8 @@ import type { Part } from "./setup.js";
 /** A standby that lagged takes over: the last events are gone. */
 export const failover: Part = async (t) => {
   const postgres = await startPostgres({
-    settings: { synchronous_commit: "on" },
+    // It takes part in no other recovery than the one below.
+    settings: { synchronous_commit: "on", restore_command: "false" },
   });
   t.teardown(() => postgres.close());
   const data = join(postgres.folder, "data");
@@ -81,10 +83,14 @@ export const failover: Part = async (t) => {
   await until(
     () => layer.chat.channels.feed.cursorOf("demo", channel) === last,
   );
+  const { log } = store;
+  const history = () => log.history!();
+  const before = await history();
   await postgres.stop("immediate");
   execFileSync("rm", ["-r", data]);
   execFileSync("mv", [copy, data]);
-  const { log } = store;
+  // It ends the recovery as a standby does that takes over.
+  writeFileSync(join(data, "recovery.signal"), "");
   const calls = t.capture(log, "heads", log.heads.bind(log));
   await postgres.start();
   await until(() => layer.store.worlds.get("demo").then(Boolean, () => false));
@@ -102,4 +108,11 @@ export const failover: Part = async (t) => {
   await heard(again[1], "new");
   const asked = calls().length;
   t.ok(asked < 200, `the store is asked ${asked} times`);
+
+  t.strictSame(before, { name: "00000001", isKept: false });
+  t.strictSame(await history(), { name: "00000002", isKept: false });
+  await postgres.run("ALTER SYSTEM SET synchronous_standby_names = 'another'");
+  await postgres.run("SELECT pg_reload_conf()");
+  const keepsAll = () => history().then((now) => now!.isKept);
+  await until(keepsAll);
 };

@@ -106,7 +106,10 @@ export function simulatedStore(own: StoreParts): Store {
       ),
     ]),
   );
-  return store as unknown as Store;
+  const made = store as unknown as Store;
+  const history = () =>
+    call(true, () => ({ name: String(own.database.losses), isKept: false }));
+  return { ...made, log: { ...made.log, history } } as Store;
 }
 
 /** Makes the function that calls the database. */
