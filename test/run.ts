@@ -1,24 +1,29 @@
-import { spawn } from "node:child_process";
-import { once } from "node:events";
-import { createRequire } from "node:module";
-import { join } from "node:path";
+import { existsSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { findChromium } from "./browser/chromium.js";
-import { filesOf, SHORT, suites } from "./suites.js";
+import { faultsOf, runFile, signalFiles } from "./run-file.js";
+import { startStack } from "./servers/stack.js";
+import { filesOf, rankOf, SHORT, type Suite, suites } from "./suites.js";
 
 // `npm run test:<suite> [-- <name>…]`: the tests of a suite, or the files with such names.
 // Several suites run as one, with commas between them.
+// TAP_JOBS: how many files run at once. TAP_SAVE: a file that gets what failed, a line for each;
+// if it is there, nothing else runs.
 
-/** After how many seconds a file hangs; a busy machine takes several times as long as a free one. */
-const TIMEOUT = 900;
+/**
+ * How many files run at once by default: most of them wait for a part of the time, so that
+ * more than one for each core keep two cores busy.
+ */
+const JOBS = 5;
 
-const [name = "", ...names] = process.argv.slice(2);
-
-/** Where the command of tap is: its package exports no path to it. */
-function tapCommand(): string {
-  const main = createRequire(import.meta.url).resolve("tap");
-  const root = main.slice(0, main.lastIndexOf(join("node_modules", "tap")));
-  return join(root, "node_modules", ".bin", "tap");
+/** A file of a suite: two suites may have the same one, on different engines. */
+interface Job {
+  readonly name: string;
+  readonly suite: string;
+  readonly file: string;
 }
+
+const [asked = "", ...names] = process.argv.slice(2);
+const { TAP_SAVE: save, TAP_JOBS = String(JOBS) } = process.env;
 
 /** Whether the tests of pages can run; says why they cannot. */
 function hasBrowser(): boolean {
@@ -32,48 +37,112 @@ function hasBrowser(): boolean {
   return false;
 }
 
+/** Whether a signal has ended this run. */
+let isOver = false;
+
+/** The files to run, in the order in which they start. */
+function jobsOf(chosen: readonly string[]): Job[] {
+  const jobs = chosen
+    .flatMap((suite) =>
+      filesOf(suites[suite]!, import.meta.dirname, names).map((file) => ({
+        ...{ suite, file },
+        name: `${suite}: ${file}`,
+      })),
+    )
+    .sort((a, b) => rankOf(a.file) - rankOf(b.file));
+  if (save === undefined || !existsSync(save)) return jobs;
+  const failed = readFileSync(save, "utf8").split("\n");
+  return jobs.filter(({ name }) => failed.includes(name));
+}
+
+/** Runs the files, and says of each what came of it. @returns those that failed. */
+async function runAll(
+  jobs: readonly Job[],
+  env: Record<string, string>,
+): Promise<Job[]> {
+  const waiting = [...jobs];
+  const running = new Set<Job>();
+  const failed: Job[] = [];
+  let done = 0;
+  const times = new Map<string, number>();
+
+  /** A suite has its limit, and tests have folders with the name of the file. */
+  const mayRun = ({ suite, file }: Job): boolean => {
+    const now = [...running];
+    const { jobs = Infinity } = suites[suite] as Suite;
+    return (
+      now.filter((job) => job.suite === suite).length < jobs &&
+      now.every((job) => job.file !== file)
+    );
+  };
+
+  async function lane(): Promise<void> {
+    for (;;) {
+      const job = waiting.find(mayRun);
+      // Whoever keeps it from running takes it afterwards.
+      if (!job || isOver) return;
+      waiting.splice(waiting.indexOf(job), 1);
+      running.add(job);
+      const { shared } = suites[job.suite] as Suite;
+      const result = await runFile(job.file, shared ? env : {});
+      running.delete(job);
+      const { passed, count, seconds, output } = result;
+      done += 1;
+      times.set(job.suite, (times.get(job.suite) ?? 0) + seconds);
+      console.log(
+        `${passed ? "ok" : "FAILED"} ${done}/${jobs.length} ${job.name}: ${count} assertions in ${seconds.toFixed(1)} s`,
+      );
+      if (passed) continue;
+      failed.push(job);
+      console.log(faultsOf(output));
+    }
+  }
+
+  await Promise.all(Array.from({ length: Number(TAP_JOBS) }, lane));
+  for (const [suite, seconds] of times) {
+    const files = jobs.filter((job) => job.suite === suite).length;
+    console.log(
+      `test:${suite}: ${files} files took ${Math.round(seconds)} s, one after the other`,
+    );
+  }
+  return failed;
+}
+
 async function main(): Promise<void> {
-  const asked = name.split(",");
-  const chosen = asked.flatMap((one) => suites[one] ?? []);
-  if (chosen.length < asked.length) {
+  const chosen = asked.split(",");
+  if (chosen.some((name) => !(name in suites))) {
     console.error(`Name one of ${Object.keys(suites).join(", ")}.`);
     process.exitCode = 2;
     return;
   }
-  if (asked.includes("web") && !hasBrowser()) return;
-  const files = filesOf(chosen, import.meta.dirname, names);
-  if (files.length === 0) {
-    console.error(`No file of ${name} begins with ${names.join(" or ")}.`);
+  if (chosen.includes("web") && !hasBrowser()) return;
+  const jobs = jobsOf(chosen);
+  if (jobs.length === 0) {
+    console.error(`No file of ${asked} begins with ${names.join(" or ")}.`);
     process.exitCode = 2;
     return;
   }
-  const { TAP_JOBS, FOYER_BUNDLE } = process.env;
-  const [jobs] = chosen.flatMap((suite) => suite.jobs ?? []);
-  const bundle = chosen.some((suite) => suite.bundle);
-  const began = Date.now();
-  const tap = spawn(
-    tapCommand(),
-    [
-      ...(jobs !== undefined && !TAP_JOBS ? [`--jobs=${jobs}`] : []),
-      `--timeout=${TIMEOUT}`,
-      ...files.map((file) => join(import.meta.dirname, file)),
-    ],
-    {
-      env: { ...process.env, FOYER_BUNDLE: bundle ? "1" : FOYER_BUNDLE },
-      stdio: "inherit",
-      cwd: join(import.meta.dirname, "..", ".."),
-    },
-  );
   for (const signal of ["SIGINT", "SIGTERM"] as const) {
-    process.on(signal, () => tap.kill(signal));
+    process.on(signal, () => {
+      isOver = true;
+      signalFiles(signal);
+    });
   }
-  const [code] = (await once(tap, "close")) as [number | null];
-  const took = Math.round((Date.now() - began) / 1000);
+  const began = performance.now();
+  const needsStack = jobs.some(({ suite }) => suites[suite]?.shared);
+  const stack = needsStack ? await startStack() : undefined;
+  const failed = await runAll(jobs, stack?.env ?? {});
+  await stack?.close();
+  const took = Math.round((performance.now() - began) / 1000);
   const what = SHORT ? "what a landing runs of it" : "all of it";
   console.log(
-    `test:${name} took ${took} s: ${names.length > 0 ? names.join() : what}, ${files.length} files.`,
+    `test:${asked} took ${took} s: ${names.length > 0 ? names.join() : what}, ${jobs.length} files.`,
   );
-  process.exitCode = code ?? 1;
+  if (save !== undefined) {
+    if (failed.length === 0) rmSync(save, { force: true });
+    else writeFileSync(save, failed.map(({ name }) => `${name}\n`).join(""));
+  }
+  if (failed.length > 0 || isOver) process.exitCode = 1;
 }
 
 await main();

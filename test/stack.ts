@@ -11,7 +11,7 @@ import type { Store } from "../db/contract/store.js";
 import { shared } from "./shared.js";
 
 // The engines of tests: the embedded ones, or the ones of the servers that
-// test/run-stack.ts starts. A test says which data folder it uses and gets what
+// test/run.ts starts. A test says which data folder it uses and gets what
 // belongs to that.
 
 /** The engines of a data folder, for `openEngines` and `Config`. */

@@ -5,10 +5,10 @@ import { join } from "node:path";
 export interface Suite {
   /** Files below `dist/test`; a folder stands for the tests in it and below. */
   readonly files: readonly string[];
-  /** How many files run at a time; by default as many as `package.json` says. */
+  /** How many of its files run at a time, at most. */
   readonly jobs?: number;
-  /** Whether tests that start the command start its bundle, which is what ships. */
-  readonly bundle?: boolean;
+  /** Whether its tests use PostgreSQL, Valkey and S3 instead of the embedded engines. */
+  readonly shared?: boolean;
 }
 
 // A file that runs a folder in one process is named `all.js`.
@@ -17,18 +17,40 @@ export const suites: Readonly<Record<string, Suite>> = {
     files: ["db", "live", "plugins", "routes", "cli", "client"].map(
       (folder) => `${folder}/all.js`,
     ),
-    bundle: true,
   },
   protocol: { files: ["chat/all.js", "votes/all.js", "harness/all.js"] },
-  system: {
-    files: ["system", "program/all.js", "integrate/all.js"],
-    bundle: true,
-  },
+  system: { files: ["system", "program/all.js", "integrate/all.js"] },
   engines: { files: ["engines"] },
+  shared: { files: sharedFiles(), shared: true },
+  // Each file starts several servers, and measures how long what they do takes.
   nodes: { files: ["nodes"], jobs: 2 },
-  // A browser takes a core; a third file would only slow down the first two.
+  // A browser takes a core; a third one would only slow down the first two.
   web: { files: ["browser"], jobs: 2 },
 };
+
+/**
+ * What `test:shared` runs, beside the contract that test:engines holds the engines to: all rows
+ * of the protocol on two nodes, files, the feed, and a command. By night, with `ALL=1`, it runs
+ * everything that asks a server for something, and the commands.
+ */
+function sharedFiles(): string[] {
+  if (process.env.ALL !== "1") {
+    return tests(
+      ...["system/conformance", "integrate/feed", "routes/files"],
+      ...["routes/media", "routes/uploads", "cli/worlds"],
+    );
+  }
+  const folders = [
+    ...["chat", "cli", "client", "harness", "integrate", "live", "plugins"],
+    ...["program", "routes", "votes"],
+  ];
+  return [
+    ...tests("access", "cli", "client", "harness", "live", "plugins", "routes"),
+    ...tests("server", "system/chat-workers", "system/cluster"),
+    ...tests("system/conformance", "system/live-workers"),
+    ...folders.map((folder) => `${folder}/all.js`),
+  ];
+}
 
 /**
  * Files that `npm test` leaves to `npm run test:more`, by folder: they take long, and try what
@@ -140,18 +162,37 @@ function leave(reason: string, names: string[]): Record<string, string> {
 }
 
 /**
- * The files of some suites. tap starts them in the order of the alphabet.
+ * Files that take half a minute or more of a landing, the longest first. They start before the
+ * others, so that none of them is left alone at the end.
+ */
+const slow = [
+  ...["harness/all.js", "integrate/all.js", "live/all.js", "db/all.js"],
+  ...["engines/postgres.test.js", "plugins/all.js"],
+  ...["engines/postgres-outages.test.js", "engines/postgres-values.test.js"],
+  ...["program/all.js", "browser/console.test.js", "browser/access.test.js"],
+  ...["chat/all.js", "cli/all.js", "system/conformance.test.js"],
+  ...["browser/chat.test.js", "engines/s3.test.js"],
+  ...["system/conformance-command.test.js", "browser/votes.test.js"],
+  ...["routes/all.js", "client/all.js", "nodes/bucket.test.js"],
+  ...["system/faults/processes.test.js", "nodes/kill.test.js"],
+];
+
+/** The place of a file in the order in which files start. */
+export const rankOf = (file: string): number =>
+  slow.includes(file) ? slow.indexOf(file) : slow.length;
+
+/**
+ * The files of a suite.
  * @param folder where the compiled tests are.
- * @param names beginnings of the files that are wanted; by default all of the suite, or
- *   those of a landing.
+ * @param names beginnings of the files that are wanted, or paths below `folder`; by default
+ *   all of the suite, or those of a landing.
  */
 export function filesOf(
-  suites: readonly Suite[],
+  { files }: Suite,
   folder: string,
   names: readonly string[] = [],
 ): string[] {
-  return suites
-    .flatMap(({ files }) => files)
+  const all = files
     .flatMap((name) => {
       if (name.endsWith(".js")) return [name];
       const below = readdirSync(join(folder, name), { recursive: true });
@@ -160,9 +201,12 @@ export function filesOf(
         .map((file) => join(name, file).replaceAll("\\", "/"))
         .sort();
     })
-    .filter((file) =>
-      names.length > 0
-        ? names.some((name) => file.split("/").at(-1)!.startsWith(name))
-        : !SHORT || !(file in nightly),
-    );
+    .concat(names.filter((name) => name.endsWith(".js")));
+  return [...new Set(all)].filter((file) =>
+    names.length > 0
+      ? names.some((name) =>
+          [file, file.split("/").at(-1)!].some((path) => path.startsWith(name)),
+        )
+      : !SHORT || !(file in nightly),
+  );
 }

@@ -17,7 +17,7 @@ export interface House extends Site {
 
 /**
  * Starts one server on the embedded engines, or two on PostgreSQL and Valkey, whose
- * connections see each other then (`node dist/test/run-stack.js dist/test/harness.test.js`).
+ * connections see each other then (`npm run test:shared harness.test.js`).
  */
 export async function openHouse(t: Test): Promise<House> {
   const first = await startLive(t, LIMITS);

@@ -2,7 +2,6 @@ import t from "tap";
 import { ask } from "../system/chatter.js";
 import {
   createRoom,
-  PATIENCE,
   SECONDS,
   SHORT,
   startNode,
@@ -42,7 +41,7 @@ void t.test("kill -9 of a node", async (t) => {
   const survived = talk.survives(doomed, 5 * SECONDS);
   survived.catch(() => {});
   const gone = await within(
-    10 * SECONDS * PATIENCE,
+    10 * SECONDS,
     "users who do not come back are gone",
     async () => (await viewers()) === 1,
   );

@@ -1,4 +1,3 @@
-import { availableParallelism, loadavg } from "node:os";
 import { join } from "node:path";
 import { setTimeout as delay } from "node:timers/promises";
 import type { Test } from "tap";
@@ -12,6 +11,7 @@ import {
   tokenOf,
   worldOf,
 } from "../helper.js";
+import { PATIENCE } from "../patience.js";
 import { ownerIn } from "../servers/owner.js";
 import { Buckets } from "../servers/buckets.js";
 import { startPostgres, type PostgresServer } from "../servers/postgres.js";
@@ -30,12 +30,6 @@ export const WORLD = "sample";
 
 /** Long for the machine of a test, and short for people. */
 export const SECONDS = 1000;
-
-/**
- * How many times as long as promised something may take: a machine that is busy with other
- * work when the tests begin proves nothing about times.
- */
-export const PATIENCE = loadavg()[0]! > availableParallelism() ? 8 : 1;
 
 /** The servers that nodes share. */
 export interface Site {
@@ -179,7 +173,8 @@ export async function createRoom(node: Node, name = "Hall"): Promise<string> {
 
 /**
  * Waits until something is so.
- * @param limit in milliseconds.
+ * @param limit in milliseconds, on a machine that has nothing else to do.
+ * @param since when that began, as `performance.now()` gave it; by default now.
  * @returns how long it took, in milliseconds.
  * @throws {Error} that says what never was.
  */
@@ -187,15 +182,15 @@ export async function within(
   limit: number,
   what: string,
   condition: () => boolean | Promise<boolean>,
+  since = performance.now(),
 ): Promise<number> {
-  const started = performance.now();
   while (!(await condition())) {
-    if (performance.now() - started > limit) {
-      throw new Error(`${what}: not within ${limit} ms`);
+    if (performance.now() - since > limit * PATIENCE) {
+      throw new Error(`${what}: not within ${limit * PATIENCE} ms`);
     }
     await delay(20);
   }
-  return performance.now() - started;
+  return performance.now() - since;
 }
 
 /** Whether a process of a node is still there. */

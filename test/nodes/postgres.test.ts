@@ -1,9 +1,9 @@
 import { setTimeout as delay } from "node:timers/promises";
 import t, { type Test } from "tap";
+import { PATIENCE } from "../patience.js";
 import {
   isRunning,
   type Node,
-  PATIENCE,
   SECONDS,
   SHORT,
   startNode,

@@ -4,7 +4,6 @@ import type { Person } from "../system/person.js";
 import {
   createRoom,
   type Node,
-  PATIENCE,
   SECONDS,
   startNode,
   startSite,
@@ -63,7 +62,7 @@ const last = (channel: string) => ({ channel, count: 10, before_id: 2 ** 40 });
 
 for (const [fate, befall] of Object.entries(FATES)) {
   void t.test(`a node sleeps, and ${fate}`, async (t) => {
-    const limit = 20 * SECONDS * PATIENCE;
+    const limit = 20 * SECONDS;
     const site = await startSite(t);
     const awake = await startNode(t, site);
     const sleeper = await startNode(t, site);

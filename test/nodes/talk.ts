@@ -7,14 +7,7 @@ import { verify, writeUntil } from "../system/conversation.js";
 import { Person } from "../system/person.js";
 import { startBalancer } from "./balancer.js";
 import { Crowd } from "./crowd.js";
-import {
-  createRoom,
-  type Node,
-  PATIENCE,
-  SECONDS,
-  within,
-  WORLD,
-} from "./kit.js";
+import { createRoom, type Node, SECONDS, within, WORLD } from "./kit.js";
 
 // A conversation over several nodes: people who speak and come back by way of a load
 // balancer, the client of this project, and a crowd that listens.
@@ -130,13 +123,11 @@ export class Talk {
     const { last, size } = this;
     let count = 0;
     const isSo = async () => (count = await this.crowd.count(last)) === size;
-    const left = since + limit * PATIENCE - performance.now();
-    await within(left, "everybody has caught up", isSo).catch(
+    return within(limit, "everybody has caught up", isSo, since).catch(
       (error: unknown) => {
         throw new Error(`${String(error)}; ${count} of ${size} have`);
       },
     );
-    return performance.now() - since;
   }
 
   /**

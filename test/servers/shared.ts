@@ -4,7 +4,7 @@ import pg from "pg";
 import type { BucketOptions, EngineChoice } from "../../db/choice.js";
 import { Buckets } from "./buckets.js";
 
-// The servers that test/run-stack.ts has started. Each data folder of a test stands for a
+// The servers that test/run.ts has started. Each data folder of a test stands for a
 // database, with a namespace in Valkey, and a bucket of their own.
 
 /** The addresses of the servers, as the runner puts them into the environment. */

@@ -72,7 +72,7 @@ export const fails = (
   });
 
 /** How long a store waits for what another one of its place has written, in milliseconds, on a busy machine. */
-const PATIENCE = 10_000;
+const PATIENCE = 60_000;
 
 /** A store must see what another one of its place has written, at once or soon. */
 export async function sees<T>(

@@ -2,13 +2,14 @@ import pg from "pg";
 import type { Test } from "tap";
 import { Database } from "../../../db/postgres/engine/database.js";
 import { postgresStore } from "../../../db/postgres/index.js";
+import { PATIENCE } from "../../patience.js";
 import type { PostgresServer } from "../../servers/postgres.js";
 import { until, worldOf } from "../../helper.js";
 import { newFile } from "../../db/store-contract/setup.js";
 import { emptyDatabase, type Part } from "./setup.js";
 
 /** How long dead row versions may stay, in milliseconds. */
-const SOON = 10_000;
+const SOON = 10_000 * PATIENCE;
 
 /** The tables in which the erasure of a user leaves dead rows. */
 const TABLES = [

@@ -1,9 +1,10 @@
 import { until, worldOf } from "../../helper.js";
+import { PATIENCE } from "../../patience.js";
 import { startProxy, through } from "../../servers/proxy.js";
 import { type Node, openNode, type Part, problemOf } from "./setup.js";
 
 /** How long any connection may be silent until it is given up, in milliseconds. */
-const LONGEST = 40_000;
+const LONGEST = 40_000 * PATIENCE;
 
 const read = ({ db }: Node) => db.sql.value("SELECT title FROM worlds");
 const snapshot = ({ db }: Node) =>

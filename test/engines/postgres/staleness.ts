@@ -1,6 +1,7 @@
 import { setTimeout as sleep } from "node:timers/promises";
 import { atBest, keyOf, timed, until, worldOf } from "../../helper.js";
 import { selection } from "../../db/store-contract/setup.js";
+import { PATIENCE } from "../../patience.js";
 import { type Proxy, startProxy, through } from "../../servers/proxy.js";
 import {
   emptyDatabase,
@@ -14,7 +15,7 @@ import {
 const OLDEST = 1000;
 
 /** How long after the loss of the database everybody knows, in milliseconds. */
-const NOTICED = 2000;
+const NOTICED = 2000 * PATIENCE;
 
 /** Nothing older than a second is ever answered, whatever breaks. */
 export const staleness: Part = async (t, server) => {
@@ -288,8 +289,15 @@ export const staleness: Part = async (t, server) => {
     isBroken = true;
     const broken = performance.now();
     await writer.worlds.configure("demo", { title: "new" });
-    await until(async () => (await title()) === "new");
-    t.ok(performance.now() - broken < OLDEST + 500, "it asks the database");
+    // What counts is when a read began, however long a busy machine takes for it.
+    let latest = 0;
+    await until(async () => {
+      const age = performance.now() - broken;
+      if ((await title()) === "new") return true;
+      latest = age;
+      return false;
+    });
+    t.ok(latest < OLDEST + 500, "it asks the database");
     t.ok((await asked()) > 0 && (await asked()) > 0, "each time");
     isBroken = false;
     await until(() => reader.events.isCurrent("demo"));
