@@ -23,7 +23,7 @@ interface Job {
 }
 
 const [asked = "", ...names] = process.argv.slice(2);
-const { TAP_SAVE: save, TAP_JOBS = String(JOBS) } = process.env;
+const { TAP_SAVE: save, TAP_JOBS } = process.env;
 
 /** Whether the tests of pages can run; says why they cannot. */
 function hasBrowser(): boolean {
@@ -79,7 +79,7 @@ async function runAll(
   async function lane(): Promise<void> {
     for (;;) {
       const job = waiting.find(mayRun);
-      // Whoever keeps it from running takes it afterwards.
+      // The lane of the file that keeps the others from running takes them afterwards.
       if (!job || isOver) return;
       waiting.splice(waiting.indexOf(job), 1);
       running.add(job);
@@ -98,7 +98,8 @@ async function runAll(
     }
   }
 
-  await Promise.all(Array.from({ length: Number(TAP_JOBS) }, lane));
+  const length = Math.max(1, Number(TAP_JOBS) || JOBS);
+  await Promise.all(Array.from({ length }, lane));
   for (const [suite, seconds] of times) {
     const files = jobs.filter((job) => job.suite === suite).length;
     console.log(
@@ -131,8 +132,12 @@ async function main(): Promise<void> {
   const began = performance.now();
   const needsStack = jobs.some(({ suite }) => suites[suite]?.shared);
   const stack = needsStack ? await startStack() : undefined;
-  const failed = await runAll(jobs, stack?.env ?? {});
-  await stack?.close();
+  let failed: readonly Job[] = jobs;
+  try {
+    failed = await runAll(jobs, stack?.env ?? {});
+  } finally {
+    await stack?.close();
+  }
   const took = Math.round((performance.now() - began) / 1000);
   const what = SHORT ? "what a landing runs of it" : "all of it";
   console.log(

@@ -84,7 +84,9 @@ export async function startCorrupting(
   };
 
   const sockets = new WebSocketServer({ noServer: true });
-  const server = createServer((incoming, outgoing) => {
+  // A busy machine may notice late that a connection has ended for want of requests.
+  const patience = { keepAliveTimeout: 600_000 };
+  const server = createServer(patience, (incoming, outgoing) => {
     const { method, url: path, headers } = incoming;
     if (busy-- > 0) {
       outgoing.writeHead(429, { "retry-after": "1" }).end();
