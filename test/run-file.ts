@@ -28,9 +28,17 @@ export interface Outcome {
 
 const running = new Set<ChildProcess>();
 
-/** Sends a signal to all files that run. */
+/** Sends a signal to all files that run, and to what they have started. */
 export function signalFiles(signal: NodeJS.Signals): void {
-  for (const child of running) child.kill(signal);
+  for (const child of running) signalGroup(child, signal);
+}
+
+function signalGroup({ pid }: ChildProcess, signal: NodeJS.Signals): void {
+  try {
+    if (pid !== undefined) process.kill(-pid, signal);
+  } catch (error) {
+    if ((error as NodeJS.ErrnoException).code !== "ESRCH") throw error;
+  }
 }
 
 /**
@@ -56,6 +64,8 @@ export async function runFile(
       },
       // tap of the file takes messages.
       stdio: ["ignore", "pipe", "pipe", "ipc"],
+      // With a group of its own, whose servers end with it.
+      detached: true,
     },
   );
   running.add(child);
@@ -84,7 +94,7 @@ export async function runFile(
 /** Lets a process say in which test it hangs, and ends it. */
 function endHanging(child: ChildProcess): void {
   child.send({ tapAbort: "timeout" }, () => {});
-  setTimeout(() => child.kill("SIGKILL"), LAST_WORDS).unref();
+  setTimeout(() => signalGroup(child, "SIGKILL"), LAST_WORDS).unref();
 }
 
 /** The part of an output that says what failed: each such assertion with its details, or else the end. */

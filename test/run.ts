@@ -123,7 +123,7 @@ async function main(): Promise<void> {
     process.exitCode = 2;
     return;
   }
-  for (const signal of ["SIGINT", "SIGTERM"] as const) {
+  for (const signal of ["SIGINT", "SIGTERM", "SIGHUP"] as const) {
     process.on(signal, () => {
       isOver = true;
       signalFiles(signal);
