@@ -7,7 +7,7 @@ process.stdout.on("error", (error: NodeJS.ErrnoException) => {
   if (error.code !== "EPIPE") end(() => report(error)).catch(fail);
 });
 
-await end(() => run(process.argv.slice(2))).catch(fail);
+void end(() => run(process.argv.slice(2))).catch(fail);
 
 /** Ends with the exit code of something. */
 async function end(work: () => number | Promise<number>): Promise<void> {

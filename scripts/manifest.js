@@ -18,6 +18,9 @@ export const OUTSIDE = [...NATIVE, ...Object.keys(checkout.peerDependencies)];
 /** The packages outside the bundle of the library, too. */
 export const OUTSIDE_LIBRARY = [...OUTSIDE, ...SHARED];
 
+/** What makes a module find the version by the name of the package. */
+const VERSION = { "./package.json": "./package.json" };
+
 /** The manifest of the package, without bundled packages and fields of a checkout. */
 export function manifestOfPackage() {
   const manifest = { ...checkout };
@@ -31,13 +34,17 @@ export function manifestOfPackage() {
   return manifest;
 }
 
+/** The manifest beside the command, whose modules are CommonJS. */
+export function manifestOfCommand() {
+  const { name, version } = checkout;
+  return { name, version, type: "commonjs", exports: VERSION };
+}
+
 /** The manifest of an image: all packages of the command, optional ones included. */
 function manifestOfImage() {
   const { name, version, license, type } = checkout;
   const dependencies = versionsOf(OUTSIDE);
-  // The bundle finds the version by the name of the package.
-  const exports = { "./package.json": "./package.json" };
-  return { name, version, license, type, exports, dependencies };
+  return { name, version, license, type, exports: VERSION, dependencies };
 }
 
 /** The versions that were tested. */

@@ -57,6 +57,7 @@ void t.test("the package", async (t) => {
     "dist/bundle/foyer.js",
     "dist/bundle/foyer.js.map",
     "dist/bundle/licenses.md",
+    "dist/bundle/package.json",
     "dist/bundle/writer-thread.js",
     "dist/documents/openapi.json.br",
     "dist/library/app.d.ts",
@@ -81,7 +82,8 @@ void t.test("the package", async (t) => {
 
   for (const path of [...files].filter((path) => path.endsWith(".js"))) {
     const text = readFileSync(join(root, path), "utf8");
-    for (const { fileName } of ts.preProcessFile(text).importedFiles) {
+    for (const { fileName } of ts.preProcessFile(text, true, true)
+      .importedFiles) {
       if (!fileName.startsWith(".")) continue;
       const target = normalize(join(dirname(path), fileName));
       if (!files.has(target)) t.fail(`${path} imports ${target}`);
