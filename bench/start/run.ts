@@ -4,20 +4,25 @@ import { createServer, type AddressInfo } from "node:net";
 import { join } from "node:path";
 import { setTimeout as pause } from "node:timers/promises";
 import { processorTimeOf, residentOf } from "../figures.js";
-import { medianOf, rounds, say, short } from "../rounds.js";
+import { medianOf, say, short } from "../rounds.js";
 import { newFolder } from "../servers.js";
 
 // `npm run bench start` measures the processor time from the start of a server to its first
-// answer, and its memory when it has been idle for IDLE seconds. Each round starts the
-// reference, then Foyer with the demo world: on an empty folder, and once more on the same one.
+// answer. Each of ROUNDS rounds starts, in random order, the reference, and Foyer with the demo
+// world on an empty folder and then once more on the same one. In the last round, each server is
+// idle for IDLE seconds, and then its memory is measured.
 
+const ROUNDS = Number(process.env.ROUNDS ?? 20);
 const IDLE = Number(process.env.IDLE ?? 60);
+
+/** How long other servers run, in seconds: the next start needs what Foyer keeps after one. */
+const SETTLED = 4;
 
 /** One start of a server. */
 interface Start {
   /** Processor time until the first answer, in milliseconds. */
   cost: number;
-  /** Resident memory in the end, in MiB. */
+  /** Resident memory when it has been idle, in MiB. */
   idle: number;
 }
 
@@ -34,7 +39,12 @@ async function freePort(): Promise<number> {
   return port;
 }
 
-async function start(args: string[], dataDir: string): Promise<Start> {
+/** @param seconds how long the server is idle. */
+async function start(
+  args: string[],
+  dataDir: string,
+  seconds: number,
+): Promise<Start> {
   const port = await freePort();
   const child = spawn(process.execPath, args, {
     env: { PATH: process.env.PATH, PORT: String(port), DATA_DIR: dataDir },
@@ -49,7 +59,7 @@ async function start(args: string[], dataDir: string): Promise<Start> {
     await pause(5);
   }
   const cost = processorTimeOf(child.pid!) * 1000;
-  await pause(IDLE * 1000);
+  await pause(seconds * 1000);
   const idle = residentOf(child.pid!);
   child.kill();
   await ended;
@@ -57,39 +67,53 @@ async function start(args: string[], dataDir: string): Promise<Start> {
   return { cost, idle };
 }
 
-const sides = {
-  "Fastify and better-sqlite3": [] as Start[],
-  "Foyer, first start": [] as Start[],
-  "Foyer, next start": [] as Start[],
-};
-for (let round = 1; round <= rounds; round++) {
+const demo = [...foyer, "--demo"];
+const servers = [
+  { name: "Fastify and better-sqlite3", args: reference },
+  { name: "Foyer, first start", args: demo },
+  { name: "Foyer, next start", args: demo },
+];
+const FIRST = 1;
+const NEXT = 2;
+
+/** The servers in random order, but that a next start comes after the first one. */
+function shuffled(): number[] {
+  const order = servers
+    .map((_, at) => ({ at, rank: Math.random() }))
+    .sort((a, b) => a.rank - b.rank)
+    .map(({ at }) => at);
+  const [first, next] = [order.indexOf(FIRST), order.indexOf(NEXT)];
+  order[Math.min(first, next)] = FIRST;
+  order[Math.max(first, next)] = NEXT;
+  return order;
+}
+
+const all: Start[][] = [];
+for (let round = 1; round <= ROUNDS; round++) {
   const dataDir = newFolder();
-  const demo = [...foyer, "--demo"];
-  const made = [
-    await start(reference, dataDir),
-    await start(demo, dataDir),
-    await start(demo, dataDir),
-  ];
-  Object.values(sides).forEach((starts, at) => starts.push(made[at]!));
+  const starts: Start[] = [];
+  for (const at of shuffled()) {
+    const seconds = round === ROUNDS ? Math.max(IDLE, SETTLED) : SETTLED;
+    starts[at] = await start(servers[at]!.args, dataDir, seconds);
+  }
+  all.push(starts);
   say(`round ${round}`);
 }
 say("");
-const base = sides["Fastify and better-sqlite3"];
+const last = all.at(-1)!;
 console.table(
-  Object.entries(sides).map(([server, starts]) => {
-    /** The median value, and the median ratio to the reference in the same round. */
-    const figures = (name: keyof Start) => [
-      short(medianOf(starts.map((one) => one[name]))),
-      short(medianOf(starts.map((one, at) => one[name] / base[at]![name]))),
-    ];
-    const [cost, ofCost] = figures("cost");
-    const [idle, ofIdle] = figures("idle");
+  servers.map(({ name }, at) => {
+    const ratios = all
+      .map((starts) => starts[at]!.cost / starts[0]!.cost)
+      .sort((a, b) => a - b);
+    const { idle } = last[at]!;
     return {
-      server,
-      "processor time, ms": cost,
-      "to the reference": ofCost,
-      [`idle for ${IDLE} s, MiB`]: idle,
-      "of the reference": ofIdle,
+      server: name,
+      "processor time, ms": short(medianOf(all.map((one) => one[at]!.cost))),
+      ratio: short(medianOf(ratios)),
+      spread: `${short(ratios[0]!)} to ${short(ratios.at(-1)!)}`,
+      [`idle for ${IDLE} s, MiB`]: short(idle),
+      "of the reference": short(idle / last[0]!.idle),
     };
   }),
 );
