@@ -162,19 +162,24 @@ function leave(reason: string, names: string[]): Record<string, string> {
 }
 
 /**
- * Files that take half a minute or more of a landing, the longest first. They start before the
- * others, so that none of them is left alone at the end.
+ * Files that take long, the longest first, with those of which few run at once among them. They
+ * start before the others, so that none of them is left alone at the end.
  */
 const slow = [
-  ...["harness/all.js", "integrate/all.js", "live/all.js", "db/all.js"],
-  ...["engines/postgres.test.js", "plugins/all.js"],
+  ...["integrate/all.js", "engines/postgres.test.js", "harness/all.js"],
+  ...["browser/console.test.js", "db/all.js", "live/all.js"],
+  ...["system/conformance.test.js", "browser/access.test.js"],
   ...["engines/postgres-outages.test.js", "engines/postgres-values.test.js"],
-  ...["program/all.js", "browser/console.test.js", "browser/access.test.js"],
-  ...["chat/all.js", "cli/all.js", "system/conformance.test.js"],
-  ...["browser/chat.test.js", "engines/s3.test.js"],
-  ...["system/conformance-command.test.js", "browser/votes.test.js"],
-  ...["routes/all.js", "client/all.js", "nodes/bucket.test.js"],
-  ...["system/faults/processes.test.js", "nodes/kill.test.js"],
+  ...["nodes/bucket.test.js", "browser/chat.test.js", "plugins/all.js"],
+  ...["nodes/kill.test.js", "program/all.js", "browser/votes.test.js"],
+  ...["integrate/feed.test.js", "system/conformance-command.test.js"],
+  ...["nodes/valkey.test.js", "browser/firefox.test.js", "chat/all.js"],
+  ...["cli/all.js", "nodes/postgres.test.js", "browser/xss.test.js"],
+  ...["engines/engines.test.js", "routes/all.js", "client/all.js"],
+  ...["browser/connection.test.js", "nodes/refusals.test.js"],
+  ...["browser/first-run.test.js", "browser/hall.test.js"],
+  ...["system/faults/processes.test.js", "system/crash/server.test.js"],
+  ...["system/chat-workers.test.js", "engines/s3.test.js"],
 ];
 
 /** The place of a file in the order in which files start. */
