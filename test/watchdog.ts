@@ -1,17 +1,21 @@
 import t from "tap";
 
-// What tests that never end say, and how they end.
+// What tests say that never end, or that an error ends, and how the former end.
 
 /** How long a process may stay after its last test, in seconds. */
 const LINGER = 30;
 
-/** Says on stderr which tests run when tap finds that the time for this process is over. */
+/** Says on stderr which tests run when the time of tap for this process is over, or when an error ends it. */
 export function nameWhatHangs(): void {
+  const names = () => namesOf(t.activeSubtests).join(" > ") || "no test";
   const onMessage = (message: unknown) => {
     if ((message as { tapAbort?: string }).tapAbort !== "timeout") return;
-    const names = namesOf(t.activeSubtests).join(" > ") || "no test";
-    process.stderr.write(`Timeout in ${names}. ${openThings()}\n`);
+    process.stderr.write(`Timeout in ${names()}. ${openThings()}\n`);
   };
+  // Node then shows the error, and ends the process.
+  process.on("uncaughtExceptionMonitor", () => {
+    process.stderr.write(`Nothing caught this in ${names()}:\n`);
+  });
   // tap has a listener that ends these tests.
   process.prependListener("message", onMessage as () => void);
 }
