@@ -22,7 +22,6 @@ import {
 import type { SetupKey } from "../plugins/setup.js";
 import { scheduleDemo } from "./demo/demo-program.js";
 import { signToken } from "../db/worlds.js";
-import { cacheCode } from "./code-cache.js";
 import { command, withEngines } from "./command.js";
 import { context } from "./context.js";
 import { linkTo } from "../schemas/plain/links.js";
@@ -38,9 +37,6 @@ const tableOfVariables = Object.entries<Variable>(variables)
     return `  ${name}${defaults}\n    ${means.replaceAll("`", "")}`;
   })
   .join("\n");
-
-/** How long after a start its code is kept, in milliseconds. The start itself comes first. */
-const CODE_DELAY = 2000;
 
 interface ServeOptions {
   demo?: boolean;
@@ -68,10 +64,8 @@ export const serveCommand = command(
   .action(async ({ demo, json, people = true }: ServeOptions) => {
     const warnings: string[] = [];
     const config = loadConfig(context().env, (line) => warnings.push(line));
-    const several = config.workers > 1;
-    // Of several processes, each would keep other modules.
-    const keepCode = several ? undefined : cacheCode(config.dataDir);
     await logRejections(config);
+    const several = config.workers > 1;
     if (several && cluster.isWorker) {
       const { runWorker } = await import("../cluster.js");
       return runWorker(config, stopSignal());
@@ -110,7 +104,6 @@ export const serveCommand = command(
     } else if (setupLink !== undefined) {
       printLines([`Set up your event: ${setupLink}`]);
     }
-    if (keepCode) setTimeout(() => void keepCode(), CODE_DELAY).unref();
     const life =
       world && people ? await peopleOf(world, config, server) : undefined;
     await stopSignal();

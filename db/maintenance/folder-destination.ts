@@ -17,10 +17,9 @@ const RESTORE_LOCK = "restore.lock";
 
 /**
  * The names that an empty DATA_DIR may contain: the remains of a killed restore, the
- * folders of a server's sockets (live/control.ts) and of its compiled code
- * (cli/code-cache.ts), and the content of a new volume.
+ * folder of a server's sockets (live/control.ts), and the content of a new volume.
  */
-const NOTHING = new Set([WORK, RESTORE_LOCK, "control", "code", "lost+found"]);
+const NOTHING = new Set([WORK, RESTORE_LOCK, "control", "lost+found"]);
 
 /**
  * An empty or missing folder that gets a database of SQLite, and the files unless
