@@ -160,7 +160,8 @@ function undeclaredIn(path: string, declared: object): string[] {
   const text = readFileSync(new URL(path, root), "utf8");
   const foreign = (names: string[]) =>
     names
-      .filter((name) => !/^[./]/.test(name) && !isBuiltin(name))
+      // A package may ask for a module that only a later Node has.
+      .filter((name) => !/^([./]|node:)/.test(name) && !isBuiltin(name))
       .map((name) => name.split("/", name.startsWith("@") ? 2 : 1).join("/"))
       .filter((name) => !(name in declared));
   // To read a file as the compiler does takes twenty times as long.
