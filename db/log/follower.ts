@@ -378,8 +378,8 @@ export class Follower<E extends Logged> {
       const began = this.#clock.now();
       const { cursor, early } = followed;
       if (!cursor) {
-        // Before the first read of a world can see anything.
-        if (!this.#history) await this.#compareHistory();
+        // Before a read of the world can see anything. Nothing asked while no world was followed.
+        await this.#compareHistory();
         const [head] = await this.#log.heads([world]);
         if (this.#isFollowed(world, followed)) this.#begin(followed, head!);
         continue;

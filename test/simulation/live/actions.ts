@@ -88,7 +88,8 @@ export const actions = {
     void client.call("chat.subscribe", { channel, ...after });
   },
   enter(client, random) {
-    const room = roomOf(client, random);
+    const [own] = client.lists.rooms.keys();
+    const room = (client.hasOneRoom && own) || roomOf(client, random);
     const name = random.pick(["room.enter", "room.enter", "room.leave"]);
     if (room) void client.call(name, { room });
   },

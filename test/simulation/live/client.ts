@@ -14,6 +14,7 @@ import { Lists } from "./lists.js";
 import type { Node, Token } from "./node.js";
 import { ProgramCopy } from "./program.js";
 import type { Link } from "./socket.js";
+import { Viewers } from "./viewers.js";
 
 /** How a user comes: as a guest, or with a token. */
 export type Who = { client_id: string } | Token;
@@ -48,6 +49,8 @@ export class Client {
   readonly channels: Channels;
   readonly lists: Lists;
   readonly program: ProgramCopy | undefined;
+  /** Of a client that is in one room at most. */
+  readonly viewers: Viewers | undefined;
   /** Its pauses. They do not depend on what others do. */
   readonly random: Random;
   /** Known for as long as the database does not go back. */
@@ -72,6 +75,8 @@ export class Client {
     seed: number,
     /** The client that it is compared with. */
     readonly original?: Client,
+    /** Whether it is in one room at most. */
+    readonly hasOneRoom: boolean = original?.hasOneRoom ?? false,
   ) {
     this.random = new Random(seed);
     this.channels = new Channels(this);
@@ -89,6 +94,7 @@ export class Client {
     Object.defineProperty(port, "state", { get: () => this.state });
     this.lists = new Lists(this, port);
     if (house.hasProgram) this.program = new ProgramCopy(this);
+    if (this.hasOneRoom) this.viewers = new Viewers(this);
   }
 
   /** The id of its user; undefined before its first login. */
@@ -124,7 +130,7 @@ export class Client {
     const { original } = this;
     const wanted = original
       ? rooms.filter(({ id }) => original.lists.rooms.has(id))
-      : rooms.slice(0, 3);
+      : rooms.slice(0, this.hasOneRoom ? 1 : 3);
     return wanted.map(({ id }) => id);
   }
 
@@ -231,6 +237,7 @@ export class Client {
     this.channels.disconnected();
     this.lists.disconnected();
     this.program?.disconnected();
+    this.viewers?.disconnected();
     this.#connectLater();
   }
 
@@ -275,6 +282,7 @@ export class Client {
     this.channels.loggedIn();
     this.lists.loggedIn();
     this.program?.loggedIn();
+    this.viewers?.loggedIn();
   }
 
   #answered(id: number, answer: Answer): void {
@@ -288,6 +296,7 @@ export class Client {
       this.state = stateAfter(this.state, name, json, result);
       this.channels.answered(name, payload, result);
       this.lists.answered(name, payload, result);
+      this.viewers?.answered(name, result);
     }
     settle(answer);
   }
@@ -297,5 +306,6 @@ export class Client {
     this.channels.pushed(name, data);
     this.lists.pushed(name, data);
     this.program?.pushed(name, data);
+    this.viewers?.pushed(name, data);
   }
 }

@@ -52,6 +52,9 @@ export const PEOPLE: Who[] = [
   })),
 ];
 
+/** One who may see the viewers of rooms. */
+const MODERATOR = PEOPLE[3]!;
+
 /** The simulated server with its processes and its clients, and everything that it complains of. */
 export class House {
   readonly world = WORLD;
@@ -96,7 +99,11 @@ export class House {
     this.clients = Array.from({ length: clients }, (_, i) => {
       const who = PEOPLE[i % PEOPLE.length]!;
       const changes = i % 3 !== 2;
-      return new Client(this, `client ${i}`, who, changes, seed + i);
+      const hasOneRoom = who === MODERATOR;
+      return new Client(
+        ...([this, `client ${i}`, who, changes, seed + i] as const),
+        ...([undefined, hasOneRoom] as const),
+      );
     });
     for (const client of this.clients) client.connect();
   }

@@ -93,7 +93,20 @@ export class Oracle {
         `${client.name} got ${secret} from ${node.name}: ${text.slice(0, 300)}`,
       );
     }
+    if (/^\["room\.viewer\.|"viewers":/.test(text)) {
+      this.#checkViewers(client, name, oldest);
+    }
     this.#checkOwn(client, node, name, text);
+  }
+
+  /** Who is in a room is for people with a right to it. */
+  #checkViewers(client: Client, name: string, oldest: number): void {
+    const mayWatch = this.#some(oldest, (past) =>
+      [...past.rooms.keys()].some((id) =>
+        this.#may(client, "room.viewers", id, past),
+      ),
+    );
+    if (!mayWatch) this.#house.complain(`${client.name} got ${name}`);
   }
 
   /** From the moment when a process knows of a ban, the user gets nothing any more. */

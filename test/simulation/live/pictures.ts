@@ -14,7 +14,7 @@ export interface Scope {
 
 /** What a client has to know, in a form in which the same is equal. */
 export function pictureOf(
-  { state, lists, program, isSilenced }: Client,
+  { state, lists, program, viewers, isSilenced }: Client,
   { isAlone, changes }: Scope,
 ): Record<string, unknown> {
   if (!state) return {};
@@ -56,6 +56,7 @@ export function pictureOf(
       a.id < b.id ? -1 : 1,
     ),
     program: program?.sessions ?? null,
+    viewers: viewers?.ids ? [...viewers.ids].toSorted() : null,
     channels: Object.fromEntries(
       state.channels.flatMap(({ id, members }) =>
         members || (may(id, "chat.read") && !isSilenced)
