@@ -7,8 +7,8 @@ import { manifestOfCommand, OUTSIDE, OUTSIDE_LIBRARY } from "./manifest.js";
 // Makes the server as it ships: a few modules that contain the code they use from other
 // packages. They start in half the time of the compiler's output. scripts/build.js runs this.
 //
-// The command is CommonJS: its modules load in an eighth less processor time, and
-// cli/code-cache.ts can keep their compiled code. Programs import the library, so it has ES modules.
+// The command is CommonJS: its modules load in an eighth less processor time. Programs import
+// the library, so it has ES modules.
 
 /** Modules that other modules start as threads or processes, from a file beside their own. */
 const THREADS = {
