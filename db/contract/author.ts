@@ -19,7 +19,14 @@ export interface Author {
 }
 
 /** An author without the fields that entries lack. */
-export const authorIn = ({ uid: _, request: __, ...by }: Author): Author => by;
+export function authorIn({ kind, user, token, connection }: Author): Author {
+  // Copied by name: in Node.js 20, the rest of an object takes microseconds.
+  const by: { -readonly [K in keyof Author]: Author[K] } = { kind };
+  if (user !== undefined) by.user = user;
+  if (token !== undefined) by.token = token;
+  if (connection !== undefined) by.connection = connection;
+  return by;
+}
 
 /** A user, over the connection or the call of another author if that has one. */
 export const userBy = (user: string, by: Author | undefined): Author => {

@@ -222,9 +222,14 @@ export class Draft {
     return rows;
   }
 
-  /** The names of callers who are no users. A world may be gone since. */
+  /** The names of callers who are no users, each once, with the last time. A world may be gone since. */
   callers(): readonly Caller[] {
-    return this.#callers;
+    if (this.#callers.length < 2) return this.#callers;
+    const last = new Map<string, Caller>();
+    for (const caller of this.#callers) {
+      last.set(`${caller.world_id} ${caller.token}`, caller);
+    }
+    return [...last.values()];
   }
 
   #take(entry: Entry, changes?: readonly FieldChange[]): void {

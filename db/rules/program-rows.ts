@@ -115,8 +115,15 @@ export function speakerRow(speaker: Speaker, revision: number): SpeakerRow {
   return { id, revision, import_id, user_id, picture, name, detail };
 }
 
-const versionOf = <T>(value: T, revision: number): Versioned<T> =>
-  versioned(frozen(value), () => JSON.stringify(value), revision);
+const versionOf = <T extends object>(
+  value: T,
+  revision: number,
+): Versioned<T> =>
+  versioned(
+    () => frozen(value),
+    () => JSON.stringify(value),
+    revision,
+  );
 
 /** A new session with the defaults of all fields that are not given. */
 export const newSession = (given: Partial<Session>): Session => ({

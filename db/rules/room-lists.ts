@@ -81,9 +81,9 @@ export function toRoomPage(
   rows: readonly RoomRow[],
 ): Versioned<RoomPage> {
   const records = rows.map(readRoom);
-  const page = { count, rooms: Object.freeze(records.map((it) => it.value)) };
+  const rooms = () => Object.freeze(records.map((it) => it.value));
   return versioned(
-    Object.freeze(page),
+    () => Object.freeze({ count, rooms: rooms() }),
     () => `[${records.map(({ json }) => json).join()}]`,
     count,
   );

@@ -89,6 +89,19 @@ export const wholeRoomIn = (columns: WholeRoomValues): WholeRoomRow => ({
   extras: columns[8],
 });
 
+/** The columns of a room: see {@link wholeRoomIn}. */
+export const wholeRoomValues = (row: WholeRoomRow): WholeRoomValues => [
+  row.id,
+  row.name,
+  row.description,
+  row.module_config,
+  row.permission_config,
+  row.sorting_priority,
+  row.domain,
+  row.revision,
+  row.extras,
+];
+
 /** The columns of a {@link UserRow}. */
 export const USER_COLUMNS =
   "id, token_id, client_id, profile, traits, last_seen, moderation_state, client_state, pretalx_id, last_login";
@@ -98,15 +111,27 @@ export const IS_KNOWN = "(token_id IS NOT NULL OR client_id IS NOT NULL)";
 
 /** The world in a row, with its version. */
 export const readWorld = (row: WorldRow): Versioned<World> =>
-  versioned(toWorld(row), () => worldJson(row), row.revision);
+  versioned(
+    () => toWorld(row),
+    () => worldJson(row),
+    row.revision,
+  );
 
 /** The room in a row, with its version. */
 export const readRoom = (row: RoomRow): Versioned<Room> =>
-  versioned(toRoom(row), () => roomJson(row), row.revision);
+  versioned(
+    () => toRoom(row),
+    () => roomJson(row),
+    row.revision,
+  );
 
 /** The room in a row with its extras. They are in the version by the revision. */
 export const readWholeRoom = (row: WholeRoomRow): Versioned<RoomValue> =>
-  versioned(toWholeRoom(row), () => roomJson(row), row.revision);
+  versioned(
+    () => toWholeRoom(row),
+    () => roomJson(row),
+    row.revision,
+  );
 
 // A record may hold a megabyte of JSON with hundreds of thousands of values.
 // To parse it takes a hundred times as long as to copy it, and twenty times the

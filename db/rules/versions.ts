@@ -5,34 +5,38 @@ import type { Versioned } from "../contract/store.js";
 const LENGTH = 22;
 
 /**
- * Makes a record. Its JSON and its version are computed at their first use: most
- * records that are read while others are written are never sent.
- * @param value is frozen already.
+ * Makes a record. Its value, its JSON and its version are computed at their first use: most
+ * records that are read while others are written are never sent, and in a crowd of writes
+ * most are replaced before anything reads their values.
+ * @param toValue gives the value, which is frozen.
  * @param toJson gives the value as compact JSON, the same on every engine.
  * @param state a number that the version also depends on. For a record it is the
  *   revision: a change and its reversal then give a new version. For a page it is
  *   the count, which the JSON does not contain.
  */
-export const versioned = <T>(
-  value: T,
+export const versioned = <T extends object>(
+  toValue: () => T,
   toJson: () => string,
   state: number,
-): Versioned<T> => new VersionedValue(value, toJson, state);
+): Versioned<T> => new VersionedValue(toValue, toJson, state);
 
-class VersionedValue<T> implements Versioned<T> {
+class VersionedValue<T extends object> implements Versioned<T> {
+  readonly #toValue: () => T;
   readonly #toJson: () => string;
   readonly #state: number;
+  #value: T | undefined;
   #json: string | undefined;
   #version: string | undefined;
 
-  constructor(
-    readonly value: T,
-    toJson: () => string,
-    state: number,
-  ) {
+  constructor(toValue: () => T, toJson: () => string, state: number) {
+    this.#toValue = toValue;
     this.#toJson = toJson;
     this.#state = state;
     Object.freeze(this);
+  }
+
+  get value(): T {
+    return (this.#value ??= this.#toValue());
   }
 
   get json(): string {

@@ -26,7 +26,12 @@ import { ReadCache } from "./engine/read-cache.js";
 import type { Sql } from "../shared/sql.js";
 import { roomListCache } from "./rooms/room-list-cache.js";
 import { roomReads } from "./rooms/room-reads.js";
-import { readWholeRoom, readWorld, toUser } from "../rules/rows.js";
+import {
+  readWholeRoom,
+  readWorld,
+  toUser,
+  wholeRoomIn,
+} from "../rules/rows.js";
 import { detach } from "../detach.js";
 import { Searcher } from "./engine/searcher.js";
 import { userReads } from "./users/user-reads.js";
@@ -172,9 +177,13 @@ function storeIn(
         ).catch(explain),
       all: async (...args) => read(() => rooms.all(...args)),
       create: async (worldId, draft, by) =>
-        readWholeRoom(await writer.run("createRoom", by, worldId, draft)),
+        readWholeRoom(
+          wholeRoomIn(await writer.run("createRoom", by, worldId, draft)),
+        ),
       open: async (worldId, draft, by) =>
-        readWholeRoom(await writer.run("openRoom", by, worldId, draft)),
+        readWholeRoom(
+          wholeRoomIn(await writer.run("openRoom", by, worldId, draft)),
+        ),
       update: async (worldId, id, changes, versions, by) =>
         rooms.written(
           worldId,

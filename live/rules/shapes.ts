@@ -235,4 +235,8 @@ export const sentAnnouncement = (
 
 /** An announcement with its version, which covers `is_visible` and so follows the time, too. */
 export const announcementRecord = (announcement: SentAnnouncement) =>
-  versioned(announcement, () => JSON.stringify(announcement), 0);
+  versioned(
+    () => announcement,
+    () => JSON.stringify(announcement),
+    0,
+  );

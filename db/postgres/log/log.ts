@@ -1,6 +1,6 @@
 import { escapeLiteral } from "pg";
 import type { Delivery } from "../../contract/chat.js";
-import type { Caller, Draft, Given } from "../../log/draft.js";
+import type { Draft, Given } from "../../log/draft.js";
 import {
   authorBeside,
   chatEntry,
@@ -178,7 +178,7 @@ export function storing(draft: Draft, withData: boolean): string[] {
     ...(rows.length > 0
       ? [`INSERT INTO log (${COLUMNS.join()}) VALUES ${tuples(rows)}`]
       : []),
-    ...intoWorlds("api_callers", lastOf(callers), CALLER_SEEN),
+    ...intoWorlds("api_callers", callers, CALLER_SEEN),
     `INSERT INTO log_heads (world_id, seq, tag) VALUES ${tuples(stored)}
      ON CONFLICT (world_id) DO UPDATE SET seq = excluded.seq, tag = excluded.tag`,
   ];
@@ -186,13 +186,6 @@ export function storing(draft: Draft, withData: boolean): string[] {
 
 const CALLER_SEEN =
   "ON CONFLICT (world_id, token) DO UPDATE SET at = excluded.at";
-
-/** The last row of each caller, as one statement may change a row only once. */
-const lastOf = (callers: readonly Caller[]): Caller[] => [
-  ...new Map(
-    callers.map((caller) => [`${caller.world_id} ${caller.token}`, caller]),
-  ).values(),
-];
 
 /** The statement that inserts rows of the world of a transaction in their order, if it still exists. */
 function intoWorlds(

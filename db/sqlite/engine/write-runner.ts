@@ -1,6 +1,4 @@
 import { StoreError } from "../../contract/store.js";
-import type { Entry } from "../../log/entries.js";
-import type { Hint } from "../../log/log.js";
 import { memberWrites } from "../chat/chat-members.js";
 import { messageWrites } from "../chat/chat-messages.js";
 import { chatErasures } from "../chat/chat-remains.js";
@@ -8,7 +6,7 @@ import { copyWrites } from "../copies/world-copies.js";
 import { Erasing } from "../erasure/erasing.js";
 import { rewriteTable } from "../erasure/scrub.js";
 import { logPruning } from "../log/log-pruning.js";
-import { toSent, WriteLog } from "../log/log-writes.js";
+import { type SentHint, WriteLog } from "../log/log-writes.js";
 import { roomWrites } from "../rooms/room-writes.js";
 import { userWrites } from "../users/user-writes.js";
 import { worldWrites } from "../worlds/world-writes.js";
@@ -26,10 +24,10 @@ import {
   type Writes,
 } from "./write-calls.js";
 
-/** The answers and the entries of a transaction. */
+/** The answers of a transaction, and the hints of its entries. */
 interface Batch {
   answers: WriteAnswer[];
-  hints: readonly Hint<Entry>[];
+  hints: SentHint[];
 }
 
 const NOTHING: Batch = { answers: [], hints: [] };
@@ -100,7 +98,7 @@ export class WriteRunner {
     const written = await this.#commit(others);
     const erased = await this.#erase(users);
     const answers = written.answers.concat(erased.answers);
-    const hints = written.hints.concat(erased.hints).map(toSent);
+    const hints = written.hints.concat(erased.hints);
     this.#erasing.after(calls, answers);
     return { answers, hints };
   }

@@ -216,8 +216,8 @@ export class Writer {
       }
       return;
     }
-    for (const { call, ...waiting } of unsent) {
-      this.#waiting.set(call[0], waiting);
+    for (const { call, resolve, reject } of unsent) {
+      this.#waiting.set(call[0], { resolve, reject });
     }
     const calls = unsent.map(({ call }) => call);
     try {

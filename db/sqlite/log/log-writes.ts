@@ -3,9 +3,9 @@ import type { Delivery } from "../../contract/chat.js";
 import { type Caller, Draft, type Given } from "../../log/draft.js";
 import {
   authorBeside,
-  type Change,
   chatEntry,
   type Entry,
+  type EntryRow,
   UNAUDITED,
 } from "../../log/entries.js";
 import type { Hint, Position } from "../../log/log.js";
@@ -164,48 +164,45 @@ export class WriteLog implements DomainLog {
 
   /**
    * Stores the entries, at the end of the transaction.
-   * @returns them in their order.
+   * @returns their hints in this order.
    */
-  finish(): readonly Hint<Entry>[] {
+  finish(): SentHint[] {
     const hints = this.#draft.finish();
     for (const world of this.#erased) {
       if (this.#blank.run(world).changes > 0) this.#options.erases();
     }
-    this.#insert(this.#rows());
+    const rows = this.#draft.rows();
+    this.#insert(this.#valuesOf(rows));
     for (const row of this.#draft.callers()) this.#insertCaller.run(row);
     for (const head of this.#draft.heads()) this.#saveHead.run(head);
-    return hints;
+    let done = 0;
+    return hints.map((hint) =>
+      toSent(hint, hint.entry.type === "chat.event" ? undefined : rows[done++]),
+    );
   }
 
-  /** The values of the rows, without what the transaction has erased or what was in worlds that it has deleted. */
-  #rows(): unknown[][] {
+  /**
+   * The values of the rows, one row after the other, without what the transaction has erased or
+   * what was in worlds that it has deleted.
+   */
+  #valuesOf(rows: readonly EntryRow[]): unknown[] {
     const deleted = new Set<string>();
-    const rows = this.#draft.rows();
     let last: string | undefined;
     for (const { world_id, audit } of rows) {
       if (audit === null || world_id === last) continue;
       last = world_id;
       if (!this.#hasWorld(world_id)) deleted.add(world_id);
     }
-    return rows.map((row) => {
+    const values: unknown[] = [];
+    for (const row of rows) {
       const { world_id, seq, tag, at, type, author, detail } = row;
       const data = this.#erased.has(world_id) ? null : row.data;
       const kept = deleted.has(world_id) ? UNAUDITED : row;
       const { audit, changes, request } = kept;
-      return [
-        world_id,
-        seq,
-        tag,
-        at,
-        type,
-        author,
-        detail,
-        data,
-        audit,
-        changes,
-        request,
-      ];
-    });
+      values.push(world_id, seq, tag, at, type, author, detail, data);
+      values.push(audit, changes, request);
+    }
+    return values;
   }
 }
 
@@ -223,23 +220,52 @@ type Head = [
 /**
  * A hint as it travels between the threads: by position, because to copy the names of
  * fields takes most of the time. The delivery of a chat event has its number and time.
- * A change travels as JSON, which is copied faster than an object.
+ * Another entry has its detail as it is stored, which is JSON: it is made once, and copied faster
+ * than an object. `unstored` is JSON of what only the hint has: votes, and hidden texts.
  */
 export type SentHint =
   | [...Head, delivery: Delivery]
-  | [...Head, change: string, seq: number, at: number];
+  | [
+      ...Head,
+      type: string,
+      seq: number,
+      at: number,
+      detail: string,
+      unstored: string | undefined,
+    ];
 
-export const toSent = ({ entry, previous }: Hint<Entry>): SentHint => {
+/** @param row of the entry; undefined if it is a chat event. */
+function toSent(
+  { entry, previous }: Hint<Entry>,
+  row: EntryRow | undefined,
+): SentHint {
+  const { world, tag } = entry;
   const { kind, user, connection, token } = entry.by;
   if (entry.type === "chat.event") {
-    const { world, tag, delivery } = entry;
+    const { delivery } = entry;
     return [previous, world, tag, kind, user, connection, token, delivery];
   }
-  const { world, seq, tag, at, by: _, ...change } = entry;
-  const json = JSON.stringify(change);
-  return [previous, world, tag, kind, user, connection, token, json, seq, at];
-};
+  const { type, seq, at, detail } = row!;
+  const { votes, hidden } = entry as { votes?: unknown; hidden?: unknown };
+  const hasMore = votes !== undefined || hidden !== undefined;
+  const unstored = hasMore ? JSON.stringify({ votes, hidden }) : undefined;
+  return [
+    previous,
+    world,
+    tag,
+    kind,
+    user,
+    connection,
+    token,
+    type,
+    seq,
+    at,
+    detail,
+    unstored,
+  ];
+}
 
+/** The hint that was sent. */
 export const fromSent = (sent: SentHint): Hint<Entry> => {
   const [previous, world, tag, kind, user, connection, token] = sent;
   const by: { -readonly [K in keyof Author]: Author[K] } = { kind };
@@ -249,35 +275,39 @@ export const fromSent = (sent: SentHint): Hint<Entry> => {
   if (sent.length === 8) {
     return { entry: chatEntry(world, tag, sent[7], by), previous };
   }
-  const [, , , , , , , json, seq, at] = sent;
-  const change = JSON.parse(json) as Change;
-  return { entry: { world, seq, tag, at, by, ...change }, previous };
+  const [, , , , , , , type, seq, at, detail, unstored] = sent;
+  const entry = { world, seq, tag, at, by, type };
+  Object.assign(entry, JSON.parse(detail));
+  if (unstored !== undefined) Object.assign(entry, JSON.parse(unstored));
+  return { entry: entry as Entry, previous };
 };
 
-/** How many rows one statement inserts, if there are as many: a statement costs as much as half a row. */
-const MANY = 16;
+/** How many rows one statement inserts at most, and otherwise: a statement costs as much as half a row. */
+const SIZES = [16, 4, 1];
 
 /**
  * The insertion of rows, as many at a time as a transaction has.
  * @param columns of the values, which are given by position: by name, they would take twice the time.
+ * @returns a function that takes the values of all rows, one row after the other.
  */
 function insertion(
   db: Connection,
   table: string,
   columns: readonly string[],
-): (rows: readonly (readonly unknown[])[]) => void {
+): (values: readonly unknown[]) => void {
   const places = `(${columns.map(() => "?").join()})`;
-  const statement = (count: number) =>
-    db.prepare<unknown[]>(
+  const statements = SIZES.map((count) => ({
+    size: count * columns.length,
+    insert: db.prepare<unknown[]>(
       `INSERT INTO ${table} (${columns.join()}) VALUES ${Array<string>(count).fill(places).join()}`,
-    );
-  const one = statement(1);
-  const many = statement(MANY);
-  return (rows) => {
+    ),
+  }));
+  return (values) => {
     let done = 0;
-    for (; rows.length - done >= MANY; done += MANY) {
-      many.run(rows.slice(done, done + MANY).flat());
+    for (const { size, insert } of statements) {
+      for (; values.length - done >= size; done += size) {
+        insert.run(values.slice(done, done + size));
+      }
     }
-    for (; done < rows.length; done++) one.run(rows[done]);
   };
 }

@@ -17,7 +17,9 @@ import {
   ROOM_COLUMNS,
   type RoomRow,
   WHOLE_ROOM_COLUMNS,
+  wholeRoomIn,
   type WholeRoomRow,
+  type WholeRoomValues,
 } from "../../rules/rows.js";
 import type {
   PageSelection,
@@ -110,7 +112,11 @@ export function roomReads(db: Connection, cache: ReadCache) {
       .map((row) => get(worldId, row.id, row)!);
 
   /** Caches a room that was just written, so that its next reader need not parse it. */
-  function written(worldId: string, row: WholeRoomRow): Versioned<RoomValue> {
+  function written(
+    worldId: string,
+    columns: WholeRoomValues,
+  ): Versioned<RoomValue> {
+    const row = wholeRoomIn(columns);
     const room = readWholeRoom(row);
     rooms.keep(row.id, row, { worldId, room });
     return room;
