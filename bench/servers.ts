@@ -40,15 +40,14 @@ export async function newEvent(
 
 /**
  * Starts Foyer as `foyer serve` does.
- * @param build the folder `dist` of another build.
+ * @param program the command, by default the bundle of this build.
  */
 export async function startFoyer(
   dataDir: string,
   env: NodeJS.ProcessEnv = {},
-  build?: string,
+  program = main,
 ): Promise<Running> {
   const begun = performance.now();
-  const program = build ? join(build, "bundle/foyer.js") : main;
   const child = spawn(process.execPath, [...flags, program, "serve"], {
     env: {
       ...process.env,

@@ -109,7 +109,11 @@ export async function openHall(
         rooms: Array.from({ length: count }, (_, n) => `room-${n}`),
       };
   const server = isFoyer(kind)
-    ? await startFoyer(venue.dataDir, { ...UNLIMITED, ...env }, build)
+    ? await startFoyer(
+        venue.dataDir,
+        { ...UNLIMITED, ...env },
+        build && join(build, "bundle/foyer.js"),
+      )
     : await startProgram(join(import.meta.dirname, "references.js"), [kind]);
   const crowd = await Crowd.open(server.port, {
     ...guests,

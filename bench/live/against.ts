@@ -26,7 +26,7 @@ async function open(dist: string) {
   const server = await startFoyer(
     dataDir,
     { LIVE_MESSAGES_PER_SECOND: "1000000" },
-    resolve(dist),
+    join(resolve(dist), "bundle/foyer.js"),
   );
   const [authorization] = callersOf("bench", { count: 1 });
   const answer = await fetch(
