@@ -96,7 +96,7 @@ async function figuresOf(dist: string): Promise<Record<string, number>> {
   await fill(dataDir, { bench: { rooms: 100 } });
   // A build from before there were bundles has only its modules.
   const program = join(dist, "cli/main.js");
-  const server = await startFoyer(dataDir, { LOG_LEVEL: "error" }, program);
+  const server = await startFoyer(dataDir, {}, program);
   const client = new Client(server.port);
   try {
     const list = await client.ask("GET", ROOMS);
