@@ -41,8 +41,8 @@ export class Delivery {
   #hook: Webhook;
   #filter: TypeFilter;
   #state: WebhookState;
-  /** The position that is stored. */
-  #saved: number;
+  /** The state that is stored. */
+  #saved: WebhookState;
   /** Ends the present wait. */
   #wake = () => {};
   #isAwake = false;
@@ -59,7 +59,7 @@ export class Delivery {
     this.#hook = hook;
     this.#filter = typeFilter(hook.types);
     this.#state = hook;
-    this.#saved = hook.position;
+    this.#saved = hook;
     this.ended = this.#run();
   }
 
@@ -132,7 +132,7 @@ export class Delivery {
     }
     if (more || this.#isOld) return;
     const isDue =
-      this.#state.position !== this.#saved &&
+      this.#state.position !== this.#saved.position &&
       performance.now() - this.#savedAt >= SAVE_OTHERS;
     if (own.length > 0 || isDue) await this.#save();
     if (this.#isAwake) return;
@@ -206,7 +206,7 @@ export class Delivery {
     const of = { revision, holder };
     const state = this.#state;
     if (await store.webhooks.note(world, id, of, state)) {
-      this.#saved = state.position;
+      this.#saved = state;
     } else this.#isOld = true;
   }
 
@@ -219,17 +219,18 @@ export class Delivery {
       this.stop();
       return;
     }
-    // What this process knows is later, unless a caller has changed something.
-    if (found.revision !== this.#hook.revision) {
-      // New types count from now on, not from the position that lags.
-      const isSelection = typeFilter(found.types).key !== this.#filter.key;
-      const isMoved = movesOf(found) !== movesOf(this.#hook);
-      const { position } = isSelection && !isMoved ? this.#state : found;
-      this.#state = { ...found, position };
-      this.#saved = found.position;
-    }
+    const { revision } = this.#hook;
+    // What this process knows is later, unless a caller has named a position or ended a delay.
+    const begins =
+      movesOf(found) !== movesOf(this.#hook) ||
+      found.attempts < this.#saved.attempts;
     this.#hook = found;
     this.#filter = typeFilter(found.types);
+    if (found.revision === revision) return;
+    this.#saved = found;
+    if (begins) this.#state = found;
+    // A try during the change could not be noted.
+    else await this.#save();
   }
 
   /** @param isDelay whether new entries do not end it. */

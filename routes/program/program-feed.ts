@@ -1,13 +1,19 @@
 import type { FastifyPluginAsync, FastifyRequest } from "fastify";
+import type { UserRecord } from "../../db/contract/store.js";
 import { forbidden } from "../../plugins/http/errors.js";
 import { hasVersion } from "../../plugins/replies.js";
 import {
+  isWithheld,
   may,
   SEE,
   type PermissionKey,
 } from "../../schemas/plain/permissions.js";
 
 const READ: readonly PermissionKey[] = ["world.view", "program.read"];
+
+type Reader = Pick<UserRecord, "traits" | "moderation_state">;
+
+const GUEST: Reader = { traits: [], moderation_state: "" };
 
 interface Feed {
   Params: { world: string };
@@ -25,16 +31,17 @@ const routes: FastifyPluginAsync = async (app) => {
       if (!found) throw forbidden();
       const world = found.value;
       const { token } = query;
-      const traits =
-        token === undefined
-          ? new Set<string>()
-          : await traitsOf(request, world.id, token);
+      const user =
+        token === undefined ? GUEST : await userOf(request, world.id, token);
+      const traits = new Set(user?.traits);
       const place = { world };
-      if (!traits || !may({ traits }, READ, place)) throw forbidden();
+      if (!user || !may({ traits }, READ, place)) throw forbidden();
       const { text, version } = await server.programs.export(
         world,
         {
-          edits: may({ traits }, ["program.update"], place),
+          edits:
+            !isWithheld(user.moderation_state, "program.update") &&
+            may({ traits }, ["program.update"], place),
           sees: (room) => may({ traits }, SEE, { ...place, room }),
         },
         "ics",
@@ -53,12 +60,12 @@ const routes: FastifyPluginAsync = async (app) => {
   );
 };
 
-/** The traits of the user whose token it is, as of the user's last login; undefined if it has ended. */
-async function traitsOf(
+/** The user whose token it is, with the traits of the last login; undefined if it has ended. */
+async function userOf(
   { server }: FastifyRequest<Feed>,
   world: string,
   token: unknown,
-): Promise<ReadonlySet<string> | undefined> {
+): Promise<Reader | undefined> {
   if (typeof token !== "string") return undefined;
   const id = await server.store.programLinks.user(world, token);
   if (id === undefined) return undefined;
@@ -66,7 +73,7 @@ async function traitsOf(
   if (!user || user.deleted || user.moderation_state === "banned") {
     return undefined;
   }
-  return new Set(user.traits);
+  return user;
 }
 
 export default routes;

@@ -90,6 +90,26 @@ void t.test("a read fails when a process begins to send", async (t) => {
   await until(() => second.got.length === 1 && first.got.length === 1);
 });
 
+void t.test("settings that change during a try that fails", async (t) => {
+  const live = await sending(t);
+  const { got, url } = await receiver(t, 500);
+  const draft = { url, types: ["room.*"] };
+  const { body } = await live.rest("POST", "demo/webhooks/", draft);
+  const id = body.id as string;
+  const { webhooks } = live.app.store;
+  const note = webhooks.note.bind(webhooks);
+  webhooks.note = async (...args) => {
+    webhooks.note = note;
+    await webhooks.update("demo", id, { description: "new" });
+    return note(...args);
+  };
+  await live.rest("POST", "demo/rooms/", { name: "a" });
+  const hook = () => webhooks.get("demo", id);
+  await until(async () => (await hook())!.attempts > 0);
+  t.match(await hook(), { attempts: 1, last_status: 500, description: "new" });
+  t.equal(got.length, 1, "the next try has its delay");
+});
+
 void t.test("410 disables", async (t) => {
   const live = await sending(t);
   const { got, url } = await receiver(t, 410);

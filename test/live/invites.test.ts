@@ -364,6 +364,12 @@ void t.test("screens of rooms that are hidden from the caller", async (t) => {
   }
   const audit = await rest("GET", "demo/audit/?type=token.created");
   t.equal(audit.count, 0, "no token was made");
+  const shown = async (client: typeof admin) => [
+    await client.do("user.fetch", { id: user.id }),
+    ...(await client.do("user.list", { type: "kiosk" })).results,
+  ];
+  for (const one of await shown(admin)) t.notOk("room_id" in one.profile);
+  t.match((await shown(board))[0], { profile });
   t.ok((await board.do("user.kiosk.fetch", { id: user.id })).token);
   await board.do("room.config.patch", { room: hidden.id, trait_grants: {} });
   t.ok((await admin.do("user.kiosk.fetch", { id: user.id })).token);

@@ -469,17 +469,20 @@ void t.test("speakers and the event refer to users and uploads", async (t) => {
 void t.test("a silenced editor sees no drafts", async (t) => {
   const draft = await save("POST", "sessions/", { title: "D", state: "draft" });
   const path = `sessions/${draft.id}/`;
+  const editor = await site.user("editor", "editor");
+  const { id } = editor;
+  const { url } = (await editor.do("program.link", {})) as { url: string };
   const seen = async () => [
+    (await (await fetch(url)).text()).includes("SUMMARY:D"),
     (await list("sessions/", "editor")).includes("D"),
     (await api("program/", { as: "editor" })).text.includes(draft.id),
     (await api(path, { as: "editor" })).status,
   ];
-  const { id } = await site.user("editor", "editor");
   const moderate = (moderation_state: string) =>
     save("PATCH", `users/${id}/`, { moderation_state });
-  t.strictSame(await seen(), [true, true, 200]);
+  t.strictSame(await seen(), [true, true, true, 200]);
   await moderate("silenced");
-  t.strictSame(await seen(), [false, false, 403], "silenced");
+  t.strictSame(await seen(), [false, false, false, 403], "silenced");
   await moderate("none");
-  t.strictSame(await seen(), [true, true, 200], "and no longer");
+  t.strictSame(await seen(), [true, true, true, 200], "and no longer");
 });

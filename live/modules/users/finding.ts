@@ -10,6 +10,7 @@ import {
   traitsOfBadge,
 } from "../../rules/shapes.js";
 import { sizeOfProfile } from "../../rules/sizes.js";
+import { withoutHiddenRoom } from "./screens.js";
 import { idsIn, MOST, shown, userNamed, type UserPorts } from "./people.js";
 
 // How users find others: by ids, by lists, and by searches.
@@ -68,7 +69,8 @@ async function fetchUsers(
       id: ["This field is required, or ids, or pretalx_ids."],
     });
   }
-  return shown(context, await userNamed(context, { id }));
+  const user = await userNamed(context, { id });
+  return withoutHiddenRoom(context, user, shown(context, user));
 }
 
 async function list(
@@ -89,7 +91,10 @@ async function list(
         { page, pageSize: PAGE, banned, kind },
         signal,
       );
-      results.push(...users.map((user) => shown(context, user)));
+      for (const user of users) {
+        const sent = shown(context, user);
+        results.push(await withoutHiddenRoom(context, user, sent));
+      }
       for (const user of users) size += sizeOfProfile(user);
       if (size > MAX_LIST) throw tooLarge();
       if (users.length < PAGE) return { results };
