@@ -264,14 +264,11 @@ class Matched<T extends Stored> {
   }
 }
 
-/**
- * Finds rooms by name, without regard to case, and notes those that are to be made. For the caller, a
- * room that they may not see does not exist: a session that landed there would be shown to nobody.
- */
+/** Finds rooms by name, without regard to case, and notes those that are to be made. */
 class Rooms {
   readonly created: { id: string; name: string }[] = [];
   readonly #byName = new Map<string, { id: string; isVisible: boolean }[]>();
-  readonly #visible: ReadonlySet<string>;
+  readonly #ids: Set<string>;
   readonly #hidden: ReadonlySet<string>;
 
   constructor(
@@ -279,10 +276,8 @@ class Rooms {
     private readonly mayCreate: boolean,
     private readonly problems: Problems,
   ) {
+    this.#ids = new Set(rooms.map(({ id }) => id));
     this.#hidden = hiddenOf(rooms);
-    this.#visible = new Set(
-      rooms.map(({ id }) => id).filter((id) => !this.#hidden.has(id)),
-    );
     for (const { name, ...room } of rooms) {
       const key = keyOf(name);
       this.#byName.set(key, [...(this.#byName.get(key) ?? []), room]);
@@ -315,31 +310,29 @@ class Rooms {
     const problem = (message: string) =>
       this.problems.add({ position }, { session: fields.title, message });
     if ("id" in room) {
-      if (room.id === present || this.#visible.has(room.id)) return room.id;
+      if (this.#ids.has(room.id)) return room.id;
       problem(`There is no room with the id ${room.id}.`);
       return present;
     }
     const named = this.#byName.get(keyOf(room.name)) ?? [];
-    const stays = named.some(({ id }) => id === present);
-    const [first, ...more] = named.filter(({ isVisible }) => isVisible);
-    if (!first) {
-      if (stays) return present;
+    if (named.length === 0) {
       if (this.mayCreate) return this.#create(room.name);
       problem(`There is no room called “${room.name}”.`);
       return present;
     }
-    if (more.length > 0) {
+    const visible = named.filter(({ isVisible }) => isVisible);
+    if (visible.length > 1) {
       problem(`More than one room is called “${room.name}”.`);
     }
-    return stays ? present : first.id;
+    // The caller means a room that they see, if there is one.
+    const [first = named[0]!] = visible;
+    return (named.find(({ id }) => id === present) ?? first).id;
   }
 
   #create(name: string): string {
     const id = randomUUID();
     this.created.push({ id, name: name.trim() });
-    const key = keyOf(name);
-    const others = this.#byName.get(key) ?? [];
-    this.#byName.set(key, [...others, { id, isVisible: true }]);
+    this.#byName.set(keyOf(name), [{ id, isVisible: true }]);
     return id;
   }
 }
