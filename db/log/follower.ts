@@ -311,8 +311,8 @@ export class Follower<E extends Logged> {
   }
 
   /**
-   * Resets all worlds if another server took over that may lack commits. Reads of this process
-   * may have been ahead of a cursor, and have seen what no comparison of cursors can miss.
+   * Resets all worlds if another server took over that may lack commits. This process may have
+   * read them before their entries came. No comparison of cursors shows that.
    */
   async #compareHistory(): Promise<void> {
     const history = await this.#log.history?.();

@@ -26,13 +26,13 @@ const HEADS = `SELECT coalesce(seq, 0) AS seq, coalesce(tag, 0) AS tag
   FROM unnest($1::text[]) WITH ORDINALITY AS named (world, place)
   LEFT JOIN log_heads ON world_id = world ORDER BY place`;
 
-/** Not every service lets its users ask for it. */
+/** Whether this user may call what {@link HISTORY} calls. Some services forbid it. */
 const MAY_ASK = `SELECT has_function_privilege('pg_current_wal_lsn()', 'EXECUTE')
   AND has_function_privilege('pg_walfile_name(pg_lsn)', 'EXECUTE')`;
 
 /**
- * The timeline, which changes when a standby takes over; NULL on one that has not yet. If commits
- * wait for a standby, nobody can read one that the standby lacks.
+ * The timeline, which changes when a standby takes over; NULL on a standby that has not. PostgreSQL
+ * shows a commit to readers only after the synchronous standby has it, if there is one.
  */
 const HISTORY = `SELECT
     CASE WHEN NOT pg_is_in_recovery() THEN left(pg_walfile_name(pg_current_wal_lsn()), 8) END AS name,

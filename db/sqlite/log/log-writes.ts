@@ -221,7 +221,7 @@ type Head = [
  * A hint as it travels between the threads: by position, because to copy the names of
  * fields takes most of the time. The delivery of a chat event has its number and time.
  * Another entry has its detail as it is stored, which is JSON: it is made once, and copied faster
- * than an object. `unstored` is JSON of what only the hint has: votes, and hidden texts.
+ * than an object. `unstored` is JSON of what the detail lacks (`entryRow`): votes, and hidden texts.
  */
 export type SentHint =
   | [...Head, delivery: Delivery]

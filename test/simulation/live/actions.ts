@@ -10,7 +10,7 @@ import {
   roomOf,
   text,
 } from "./choices.js";
-import type { Client } from "./client.js";
+import type { Answer, Client } from "./client.js";
 import type { House } from "./house.js";
 
 // What people do. Each action chooses by numbers of its own, so that it does the same
@@ -23,10 +23,11 @@ const ROOM_RULES: object[] = [
   {},
   {},
   { "room.view": ["staff"] },
-  { "chat.read": ["staff"] },
+  { "chat.read": ["staff"], "room.viewers": ["admin"] },
   { "chat.read": [["staff", "mod"]], "poll.read": ["staff"] },
-  { "question.read": ["mod"] },
+  { "question.read": ["mod"], "room.viewers": ["admin"] },
   { "chat.send": ["mod"], "poll.results": ["staff"] },
+  { "room.viewers": ["admin"] },
 ];
 
 const WORLD_RULES: object[] = [
@@ -35,6 +36,7 @@ const WORLD_RULES: object[] = [
   { "room.view": [["admin", "mod"]] },
   { "question.read": ["staff"], "poll.manage": ["staff"] },
   { "world.view": [["admin", "mod", "staff"]] },
+  { "room.viewers": ["admin"] },
 ];
 
 export const actions = {
@@ -88,10 +90,9 @@ export const actions = {
     void client.call("chat.subscribe", { channel, ...after });
   },
   enter(client, random) {
-    const [own] = client.lists.rooms.keys();
-    const room = (client.hasOneRoom && own) || roomOf(client, random);
+    const room = roomOf(client, random);
     const name = random.pick(["room.enter", "room.enter", "room.leave"]);
-    if (room) void client.call(name, { room });
+    if (room && !client.hasOneRoom) void client.call(name, { room });
   },
   direct(client, random, house) {
     const other = otherOf(client, random, house);
@@ -126,12 +127,15 @@ export const actions = {
     const item = itemOf(client, kind, random);
     if (!item) return;
     const { room, id } = item;
+    const look = ({ error }: Answer) => {
+      if (error === "server.doubtful") client.lists.ask(room);
+    };
     if (kind === "questions") {
       const vote = random.chance(0.7);
-      void client.call("question.vote", { room, id, vote });
+      void client.call("question.vote", { room, id, vote }).then(look);
     } else {
       const options = random.chance(0.7) ? [random.pick(item.options)] : [];
-      void client.call("poll.vote", { room, id, options });
+      void client.call("poll.vote", { room, id, options }).then(look);
     }
   },
   moderate(client, random, house) {
@@ -267,7 +271,15 @@ export type Action = keyof typeof actions;
 
 /** How often each action is chosen. */
 const WEIGHTS: Record<Action, number> = {
-  ...{ send: 30, edit: 8, react: 4, fetch: 3, join: 6, subscribe: 6, enter: 4 },
+  ...{
+    send: 30,
+    edit: 8,
+    react: 4,
+    fetch: 3,
+    join: 6,
+    subscribe: 6,
+    enter: 10,
+  },
   ...{ direct: 5, leaveDirect: 2, mark: 3, ask: 8, vote: 12, moderate: 12 },
   ...{ poll: 14, announce: 8, rules: 9, rooms: 4, people: 6, profile: 2 },
   ...{ command: 4 },

@@ -169,7 +169,7 @@ export class Client {
     this.#link = link;
     link.onWritten = (text) => {
       house.note(text);
-      house.oracle.written(this, node, text);
+      house.oracle.written(this, node, text, connection);
     };
     const { who, changes } = this;
     const named = "uid" in who ? { token: JSON.stringify(who) } : who;

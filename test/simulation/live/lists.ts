@@ -154,6 +154,13 @@ export class Lists {
     this.#renew(room);
   }
 
+  /** Asks for the lists of a room, as a vote in doubt says to do. */
+  ask(room: string): void {
+    const lists = this.rooms.get(room);
+    void lists?.questions.ask();
+    void lists?.polls.ask();
+  }
+
   /** Asks for the lists if rights changed: the server says what holds now. */
   #renew(room: Room): void {
     const { questions, polls } = room;

@@ -77,8 +77,11 @@ export class Oracle {
     };
   }
 
-  /** A process writes a frame to a client. */
-  written(client: Client, node: Node, text: string): void {
+  /**
+   * A process writes a frame to a client.
+   * @param connection which of its connections: the process may not know that it is over.
+   */
+  written(client: Client, node: Node, text: string, connection: number): void {
     const [, name = ""] = /^\["([^"]*)"/.exec(text) ?? [];
     this.#checkBan(client, node, name);
     const { world } = this.#house;
@@ -94,15 +97,23 @@ export class Oracle {
       );
     }
     if (/^\["room\.viewer\.|"viewers":/.test(text)) {
-      this.#checkViewers(client, name, oldest);
+      const isPresent = connection === client.connection;
+      this.#checkViewers(client, name, oldest, isPresent);
     }
     this.#checkOwn(client, node, name, text);
   }
 
-  /** Who is in a room is for people with a right to it. */
-  #checkViewers(client: Client, name: string, oldest: number): void {
+  /** Who is in a room is for people with a right to it. Pushes do not say which room it is. */
+  #checkViewers(
+    client: Client,
+    name: string,
+    oldest: number,
+    isPresent: boolean,
+  ): void {
+    const { hasOneRoom, lists } = client;
+    const isOwn = isPresent && hasOneRoom && lists.rooms.size > 0;
     const mayWatch = this.#some(oldest, (past) =>
-      [...past.rooms.keys()].some((id) =>
+      [...(isOwn ? lists.rooms : past.rooms).keys()].some((id) =>
         this.#may(client, "room.viewers", id, past),
       ),
     );

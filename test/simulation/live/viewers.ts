@@ -31,7 +31,9 @@ export class Viewers {
     if (name === "room.leave") this.ids = undefined;
     if (name !== "room.enter") return;
     const { viewers } = result as { viewers?: Viewer[] };
-    this.ids = viewers && new Set(viewers.map(({ id }) => id));
+    // The answer may have been made before a push that took the right.
+    const ids = this.#mayWatch() ? viewers?.map(({ id }) => id) : undefined;
+    this.ids = ids && new Set(ids);
   }
 
   pushed(name: string, data: unknown): void {
@@ -41,13 +43,13 @@ export class Viewers {
     if (name === "room.viewer.removed") {
       this.ids?.delete((data as { user_id: string }).user_id);
     }
-    const may = this.#mayWatch();
-    if (may === this.#may) return;
-    this.#may = may;
-    if (!may) this.ids = undefined;
+    const before = this.#may;
+    this.#may = this.#mayWatch();
+    if (!this.#may) this.ids = undefined;
+    if (before || !this.#may) return;
     // The list comes with the answer.
     const [room] = this.#client.lists.rooms.keys();
-    if (may && room) void this.#client.persist("room.enter", { room });
+    void this.#client.persist("room.enter", { room });
   }
 
   #mayWatch(): boolean {
