@@ -12,6 +12,15 @@ const TIMEOUT = 900;
 /** How long a process that hangs may take to say in which test, in milliseconds. */
 const LAST_WORDS = 5000;
 
+/**
+ * The arguments of each process. Node reads the source map of each file only on request, with
+ * SOURCE_MAPS=1: it takes a tenth of the time.
+ */
+const ARGUMENTS = [
+  `--import=${new URL("lean.js", import.meta.url).href}`,
+  ...(process.env.SOURCE_MAPS ? ["--enable-source-maps"] : []),
+];
+
 /** How many lines at the end of its output explain why a process failed that names no test. */
 const TAIL = 60;
 
@@ -53,8 +62,7 @@ export async function runFile(
   const began = performance.now();
   const child = spawn(
     process.execPath,
-    // To read source maps takes a tenth of the time.
-    [join(import.meta.dirname, file)],
+    [...ARGUMENTS, join(import.meta.dirname, file)],
     {
       cwd: join(import.meta.dirname, "..", ".."),
       env: {

@@ -4,7 +4,8 @@ import { faultsOf, runFile, signalFiles } from "./run-file.js";
 import { startStack } from "./servers/stack.js";
 import { filesOf, rankOf, SHORT, type Suite, suites } from "./suites.js";
 
-// `npm run test:<suite> [-- <name>…]`: the tests of a suite, or the files with such names.
+// `npm test [-- <name>…]` and `npm run test:<suite> [-- <name>…]`: the tests of a suite, or the
+// files with such names.
 // Several suites run as one, with commas between them.
 // TAP_JOBS: how many files run at once. TAP_SAVE: a file that gets what failed, a line for each;
 // if it is there, nothing else runs.
@@ -64,6 +65,7 @@ async function runAll(
   const running = new Set<Job>();
   const failed: Job[] = [];
   let done = 0;
+  let assertions = 0;
   const times = new Map<string, number>();
 
   /** A suite has its limit, and tests have folders with the name of the file. */
@@ -88,6 +90,7 @@ async function runAll(
       running.delete(job);
       const { passed, count, seconds, output } = result;
       done += 1;
+      assertions += count;
       times.set(job.suite, (times.get(job.suite) ?? 0) + seconds);
       console.log(
         `${passed ? "ok" : "FAILED"} ${done}/${jobs.length} ${job.name}: ${count} assertions in ${seconds.toFixed(1)} s`,
@@ -103,9 +106,10 @@ async function runAll(
   for (const [suite, seconds] of times) {
     const files = jobs.filter((job) => job.suite === suite).length;
     console.log(
-      `test:${suite}: ${files} files took ${Math.round(seconds)} s, one after the other`,
+      `${suite}: ${files} files took ${Math.round(seconds)} s, one after the other`,
     );
   }
+  console.log(`${assertions} assertions`);
   return failed;
 }
 
@@ -141,7 +145,7 @@ async function main(): Promise<void> {
   const took = Math.round((performance.now() - began) / 1000);
   const what = SHORT ? "what a landing runs of it" : "all of it";
   console.log(
-    `test:${asked} took ${took} s: ${names.length > 0 ? names.join() : what}, ${jobs.length} files.`,
+    `${asked} took ${took} s: ${names.length > 0 ? names.join() : what}, ${jobs.length} files.`,
   );
   if (save !== undefined) {
     if (failed.length === 0) rmSync(save, { force: true });

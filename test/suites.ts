@@ -1,7 +1,7 @@
 import { readdirSync } from "node:fs";
 import { join } from "node:path";
 
-/** Tests that one command runs, `npm run test:<name>`. */
+/** Tests that one command runs, `npm test` for `main`, or else `npm run test:<name>`. */
 export interface Suite {
   /** Files below `dist/test`; a folder stands for the tests in it and below. */
   readonly files: readonly string[];
@@ -13,6 +13,11 @@ export interface Suite {
 
 // A file that runs a folder in one process is named `all.js`.
 export const suites: Readonly<Record<string, Suite>> = {
+  main: {
+    files: readdirSync(import.meta.dirname).filter((name) =>
+      name.endsWith(".test.js"),
+    ),
+  },
   more: {
     files: ["db", "live", "plugins", "routes", "cli", "client"].map(
       (folder) => `${folder}/all.js`,
@@ -166,6 +171,10 @@ function leave(reason: string, names: string[]): Record<string, string> {
  * start before the others, so that none of them is left alone at the end.
  */
 const slow = [
+  ...["plugins.test.js", "live.test.js", "harness.test.js"],
+  ...["store.test.js", "routes.test.js", "client.test.js"],
+  ...["access.test.js", "simulation.test.js", "web.test.js"],
+  ...["cli.test.js", "db.test.js", "server.test.js"],
   ...["integrate/all.js", "engines/postgres.test.js", "harness/all.js"],
   ...["browser/console.test.js", "db/all.js", "live/all.js"],
   ...["system/conformance.test.js", "browser/access.test.js"],
