@@ -10,6 +10,7 @@ import {
 import { type Author, SERVER, userBy } from "../../contract/author.js";
 import type { Position } from "../../log/log.js";
 import { moderatedMessage, noted } from "../../rules/acts.js";
+import { CALLER_SEEN } from "../../shared/audit.js";
 import { encodedText } from "../engine/sql.js";
 
 /** The work that the writes of a transaction leave beside their statements. */
@@ -183,9 +184,6 @@ export function storing(draft: Draft, withData: boolean): string[] {
      ON CONFLICT (world_id) DO UPDATE SET seq = excluded.seq, tag = excluded.tag`,
   ];
 }
-
-const CALLER_SEEN =
-  "ON CONFLICT (world_id, token) DO UPDATE SET at = excluded.at";
 
 /** The statement that inserts rows of the world of a transaction in their order, if it still exists. */
 function intoWorlds(

@@ -10,6 +10,7 @@ import {
 } from "../../log/entries.js";
 import type { Hint, Position } from "../../log/log.js";
 import { moderatedMessage, noted } from "../../rules/acts.js";
+import { CALLER_SEEN } from "../../shared/audit.js";
 import type { DomainLog } from "../../shared/domain.js";
 import type { Connection } from "../engine/connection.js";
 import { blankOf } from "../erasure/scrub.js";
@@ -61,7 +62,7 @@ export class WriteLog implements DomainLog {
     this.#insertCaller = db.prepare<Caller>(
       `INSERT INTO api_callers (world_id, token, token_id, at)
        SELECT id, @token, @token_id, @at FROM worlds WHERE id = @world_id
-       ON CONFLICT DO UPDATE SET at = excluded.at`,
+       ${CALLER_SEEN}`,
     );
     this.#blank = db.prepare<[string]>(
       `UPDATE log SET data = ${blankOf("data")} WHERE world_id = ? AND typeof(data) = 'text'`,

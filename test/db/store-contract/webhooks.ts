@@ -166,6 +166,13 @@ export async function webhookContract(contract: Contract): Promise<void> {
     t.strictSame((await store.log.since("demo", 0, 9)).entries, logged);
 
     await store.rooms.create("demo", { name: "b" }, by);
+    for (const [hours, left] of [
+      [0, new Map([["t", "eve"]])],
+      [2, new Map()],
+    ] as const) {
+      await audit.prune("demo", 0, later() + hours * 3_600_000);
+      t.strictSame(await audit.callers("demo", ["t"]), left);
+    }
     await store.worlds.delete("demo");
     await store.worlds.create(worldOf("demo"));
     await expectList("a deleted world", { count: 0, entries: [] });
