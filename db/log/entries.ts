@@ -262,11 +262,27 @@ export function entryRow(
   };
 }
 
-/** The fields of an entry that are not in its detail. Voters are not stored. */
+/** Fields of an entry that its row has elsewhere, or, as the voters, not at all. */
+const BESIDE_DETAIL = ["hidden", "votes"];
+
+/** The fields of an entry that are not in its detail. */
 const COLUMNS: ReadonlySet<string> = new Set([
   ...["world", "seq", "tag", "at", "by", "type"],
-  ...["hidden", "votes"],
+  ...BESIDE_DETAIL,
 ]);
+
+/** JSON of what an entry has beside its columns and its detail; undefined if that is nothing. */
+export function besideDetail(entry: Entry): string | undefined {
+  const beside: Record<string, unknown> = {};
+  let isSome = false;
+  for (const name of BESIDE_DETAIL) {
+    const value = entry[name as keyof Entry] as unknown;
+    if (value === undefined) continue;
+    beside[name] = value;
+    isSome = true;
+  }
+  return isSome ? JSON.stringify(beside) : undefined;
+}
 
 /** JSON of an author. The same author has the same text: the audit compares them. */
 export const storedAuthor = ({ kind, user, token }: Author): string =>

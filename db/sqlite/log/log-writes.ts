@@ -3,6 +3,7 @@ import type { Delivery } from "../../contract/chat.js";
 import { type Caller, Draft, type Given } from "../../log/draft.js";
 import {
   authorBeside,
+  besideDetail,
   chatEntry,
   type Entry,
   type EntryRow,
@@ -222,7 +223,7 @@ type Head = [
  * A hint as it travels between the threads: by position, because to copy the names of
  * fields takes most of the time. The delivery of a chat event has its number and time.
  * Another entry has its detail as it is stored, which is JSON: it is made once, and copied faster
- * than an object. `unstored` is JSON of what the detail lacks (`entryRow`): votes, and hidden texts.
+ * than an object. `beside` is the JSON of {@link besideDetail}.
  */
 export type SentHint =
   | [...Head, delivery: Delivery]
@@ -232,7 +233,7 @@ export type SentHint =
       seq: number,
       at: number,
       detail: string,
-      unstored: string | undefined,
+      beside: string | undefined,
     ];
 
 /** @param row of the entry; undefined if it is a chat event. */
@@ -247,9 +248,6 @@ function toSent(
     return [previous, world, tag, kind, user, connection, token, delivery];
   }
   const { type, seq, at, detail } = row!;
-  const { votes, hidden } = entry as { votes?: unknown; hidden?: unknown };
-  const hasMore = votes !== undefined || hidden !== undefined;
-  const unstored = hasMore ? JSON.stringify({ votes, hidden }) : undefined;
   return [
     previous,
     world,
@@ -262,7 +260,7 @@ function toSent(
     seq,
     at,
     detail,
-    unstored,
+    besideDetail(entry),
   ];
 }
 
@@ -276,10 +274,10 @@ export const fromSent = (sent: SentHint): Hint<Entry> => {
   if (sent.length === 8) {
     return { entry: chatEntry(world, tag, sent[7], by), previous };
   }
-  const [, , , , , , , type, seq, at, detail, unstored] = sent;
+  const [, , , , , , , type, seq, at, detail, beside] = sent;
   const entry = { world, seq, tag, at, by, type };
   Object.assign(entry, JSON.parse(detail));
-  if (unstored !== undefined) Object.assign(entry, JSON.parse(unstored));
+  if (beside !== undefined) Object.assign(entry, JSON.parse(beside));
   return { entry: entry as Entry, previous };
 };
 
