@@ -83,6 +83,7 @@ export async function fill(
  * Authorization headers of callers of a world.
  * @param options.traits their traits beside `roles`.
  * @param options.roles by default the roles with all rights.
+ * @param options.named whether their tokens have a `uid`; true by default.
  */
 export function callersOf(
   id: string,
@@ -90,7 +91,13 @@ export function callersOf(
     count = CALLERS,
     traits = [],
     roles = ["admin", "api"],
-  }: { count?: number; traits?: string[]; roles?: string[] } = {},
+    named = true,
+  }: {
+    count?: number;
+    traits?: string[];
+    roles?: string[];
+    named?: boolean;
+  } = {},
 ): string[] {
   const [key] = benchWorld(id).config.JWT_secrets;
   const sign = createSigner({ key: key!.secret, algorithm: "HS256" });
@@ -101,7 +108,7 @@ export function callersOf(
         iss: key!.issuer,
         aud: key!.audience,
         exp: Math.floor(Date.now() / 1000) + 24 * 3600,
-        uid: `person-${n}`,
+        ...(named && { uid: `person-${n}` }),
         traits: [...roles, ...traits],
       })}`,
   );

@@ -19,27 +19,30 @@ if (!other) {
 const CONNECTIONS = 50;
 
 /** How many requests of a kind are measured, after as many that are not. */
-const REQUESTS = 3000;
+const REQUESTS = 4000;
 
 const ROOMS = "/api/v1/worlds/bench/rooms/";
 
 /** Sends one request after the other over some connections. */
 class Client {
   readonly #agent = new Agent({ keepAlive: true, maxSockets: CONNECTIONS });
-  readonly #headers;
+  /** Whether its token has a `uid`. */
+  readonly named: boolean;
   readonly #port;
+  readonly #authorization;
 
-  constructor(port: number) {
+  constructor(port: number, named: boolean) {
+    this.named = named;
     this.#port = port;
-    const [authorization] = callersOf("bench", { count: 1 });
-    this.#headers = { authorization: authorization! };
+    const [authorization] = callersOf("bench", { count: 1, named });
+    this.#authorization = authorization!;
   }
 
   /** @returns the text of the answer. @throws if it is an error. */
   ask(method: string, path: string, body?: object): Promise<string> {
     const sent = body && JSON.stringify(body);
     const headers = {
-      ...this.#headers,
+      authorization: this.#authorization,
       ...(sent && {
         "content-type": "application/json",
         "content-length": Buffer.byteLength(sent),
@@ -97,22 +100,25 @@ async function figuresOf(dist: string): Promise<Record<string, number>> {
   // A build from before there were bundles has only its modules.
   const program = join(dist, "cli/main.js");
   const server = await startFoyer(dataDir, {}, program);
-  const client = new Client(server.port);
+  const clients = [true, false].map((named) => new Client(server.port, named));
   try {
-    const list = await client.ask("GET", ROOMS);
+    const list = await clients[0]!.ask("GET", ROOMS);
     const [first] = (JSON.parse(list) as { results: { id: string }[] }).results;
     const figures: Record<string, number> = {};
     for (const [name, work] of Object.entries(works)) {
-      const ask = (n: number) => work(client, `${ROOMS}${first!.id}/`, n);
-      await send(ask, 0);
-      const before = processorTimeOf(server.pid);
-      await send(ask, REQUESTS);
-      const spent = processorTimeOf(server.pid) - before;
-      figures[name] = (spent * 1e6) / REQUESTS;
+      for (const client of clients) {
+        const ask = (n: number) => work(client, `${ROOMS}${first!.id}/`, n);
+        await send(ask, 0);
+        const before = processorTimeOf(server.pid);
+        await send(ask, REQUESTS);
+        const spent = processorTimeOf(server.pid) - before;
+        const whose = client.named ? "a user's token" : "a token without uid";
+        figures[`${name}, ${whose}`] = (spent * 1e6) / REQUESTS;
+      }
     }
     return figures;
   } finally {
-    client.close();
+    for (const client of clients) client.close();
     await server.stop();
   }
 }
@@ -134,6 +140,6 @@ for (const [name, values] of ratios) {
   const low = Math.min(...values).toFixed(2);
   const high = Math.max(...values).toFixed(2);
   process.stdout.write(
-    `${name.padEnd(16)} ${medianOf(values).toFixed(2)} (${low} to ${high}) of the other build\n`,
+    `${name.padEnd(40)} ${medianOf(values).toFixed(2)} (${low} to ${high}) of the other build\n`,
   );
 }
