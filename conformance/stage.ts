@@ -103,6 +103,12 @@ export abstract class Stage {
   /** Opens a direct channel. @param users the first one creates it. @returns its id. */
   abstract direct(...users: [Person, ...Person[]]): Promise<string>;
 
+  /** Someone hides a direct channel until its next message. */
+  abstract hide(channel: string, from: Person): Promise<void>;
+
+  /** A member has read the room's channel up to an event. */
+  abstract read(from: Person, event: number): Promise<void>;
+
   /** Makes a question, visible unless `changes` say otherwise. @returns its id. */
   abstract question(changes?: QuestionChanges, from?: Person): Promise<string>;
 

@@ -169,6 +169,16 @@ export class RemoteStage extends Stage {
     return (await client.do("chat.direct.create", draft)).id;
   }
 
+  override async hide(channel: string, from: Person): Promise<void> {
+    const client = await this.#as(from);
+    await client.do("chat.leave", { channel });
+  }
+
+  override async read(from: Person, event: number): Promise<void> {
+    const client = await this.#as(from);
+    await client.do("chat.mark_read", { channel: this.room, id: event });
+  }
+
   override async question(
     changes: QuestionChanges = {},
     from: Person = "neighbor",

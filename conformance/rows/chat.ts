@@ -2,6 +2,9 @@ import type { Rows } from "../row.js";
 
 const text = (body: string) => ({ type: "text", body });
 
+/** An id that no user has. */
+const NOBODY = "00000000-0000-4000-8000-000000000000";
+
 /** A sender of a direct message who does not listen gets no notice of it. */
 const because = "unread pointers are for all but the sender";
 const ofOwn = {
@@ -14,10 +17,14 @@ export const chatRows: Rows = {
     before: { enters: false },
     inChannel: "chat.read",
     payload: async (it) => {
-      await it.message("neighbor");
-      return { channel: it.room, after: 0 };
+      const last = await it.message("neighbor");
+      return { channel: it.room, after: last - 1 };
     },
-    answer: { state: null },
+    answer: ({ ids }) => ({
+      state: null,
+      events: [{ event_type: "channel.message", type: "chat.event" }],
+      users: { [ids.neighbor]: { id: ids.neighbor } },
+    }),
   },
   "chat.unsubscribe": {
     inChannel: "any",
@@ -56,12 +63,39 @@ export const chatRows: Rows = {
       ["chat.unread_pointers", "neighbor moderator elsewhere silenced"],
     ],
   },
+  "chat.send: while others have unread messages": {
+    inChannel: "chat.send",
+    payload: async (it) => {
+      await it.message("neighbor");
+      return {
+        channel: it.room,
+        event_type: "channel.message",
+        content: text("Hello"),
+      };
+    },
+    pushes: [["chat.event", "room"]],
+  },
+  "chat.send: to a member who has read what was said": {
+    inChannel: "chat.send",
+    payload: async (it) => {
+      await it.read("elsewhere", await it.message("neighbor"));
+      return {
+        channel: it.room,
+        event_type: "channel.message",
+        content: text("Hello"),
+      };
+    },
+    pushes: [
+      ["chat.event", "room"],
+      ["chat.unread_pointers", "elsewhere"],
+    ],
+  },
   "chat.send: a mention": {
     inChannel: "chat.send",
-    payload: ({ room, ids }) => ({
+    payload: ({ room, ids: { me, elsewhere, outsider } }) => ({
       channel: room,
       event_type: "channel.message",
-      content: text(`@${ids.elsewhere} and @${ids.outsider}`),
+      content: text(`@${elsewhere}, @${outsider}, @${me} and @${NOBODY}`),
     }),
     pushes: [
       [
@@ -100,6 +134,28 @@ export const chatRows: Rows = {
       ],
     ],
   },
+  "chat.send: an edit after a member has read the message": {
+    inChannel: "chat.send",
+    refused: {
+      neighbor: "chat.denied",
+      elsewhere: "chat.denied",
+      moderator: "chat.denied",
+    },
+    payload: async (it) => {
+      const replaces = await it.message("me");
+      await it.read("elsewhere", replaces);
+      return {
+        channel: it.room,
+        event_type: "channel.message",
+        content: text("Better"),
+        replaces,
+      };
+    },
+    pushes: [
+      ["chat.event", "room"],
+      ["chat.unread_pointers", "elsewhere"],
+    ],
+  },
   "chat.send: a deletion by a moderator": {
     as: "moderator",
     inChannel: "chat.send",
@@ -131,6 +187,35 @@ export const chatRows: Rows = {
         "neighbor silenced",
         { event: { content: text("Psst") } },
       ],
+    ],
+    unaware: ofOwn,
+  },
+  "chat.send: a direct message to a user who hid the channel": {
+    inChannel: "chat.send",
+    refused: {
+      neighbor: "",
+      ...{ elsewhere: "chat.denied", moderator: "chat.denied" },
+      ...{ silenced: "chat.denied", outsider: "chat.denied" },
+    },
+    payload: async (it) => {
+      const channel = await it.direct("me", "neighbor");
+      await it.hide(channel, "neighbor");
+      return {
+        channel,
+        event_type: "channel.message",
+        content: text("Psst"),
+      };
+    },
+    pushes: [
+      [
+        "chat.channels",
+        "neighbor",
+        ({ room, payload: { channel } }) => ({
+          channels: [{ id: room }, { id: channel }],
+        }),
+      ],
+      ["chat.unread_pointers", "neighbor"],
+      ["chat.notification", "neighbor", { event: { content: text("Psst") } }],
     ],
     unaware: ofOwn,
   },
@@ -183,6 +268,17 @@ export const chatRows: Rows = {
       ["chat.event", "me", { content: { membership: "join" } }],
       ["chat.event", "me", { content: { membership: "join" } }],
       ["chat.channels", "mine neighbor"],
+    ],
+  },
+  "chat.direct.create: hidden until a message": {
+    requires: "chat.direct",
+    refused: { foreigner: "chat.denied", neighbor: "chat.denied" },
+    payload: ({ ids }) => ({ users: [ids.neighbor], hide: true }),
+    answer: { members: [{}, {}] },
+    pushes: [
+      ["chat.event", "me", { content: { membership: "join" } }],
+      ["chat.event", "me", { content: { membership: "join" } }],
+      ["chat.channels", "second"],
     ],
   },
 };

@@ -5,7 +5,6 @@ import {
   history,
   invalid,
   message,
-  named,
   namesOf,
   say,
   startTalk,
@@ -96,22 +95,6 @@ void t.test("editing", async (t) => {
     ann = await talk.person("ann");
     await ann.do("chat.leave", { channel });
     await refused(channel, text("x"), "chat.denied");
-  });
-
-  await t.test("8.5 Edits empty the unread list of a room", async (t) => {
-    const channel = await talk.room();
-    const ann = await talk.member("ann", channel);
-    const { event_id: replaces } = await say(ann, channel, "x");
-    const bob = await talk.member("bob", channel);
-    await talk.calm(channel, bob);
-    const edit = await say(ann, channel, "y", { replaces });
-    const frames = await talk.heard(channel, bob);
-    t.same(namesOf(frames), ["chat.event", "chat.unread_pointers"]);
-    t.same(named(frames, "chat.unread_pointers"), [
-      { [channel]: edit.event_id },
-    ]);
-    await say(ann, channel, "z");
-    t.same(namesOf(await talk.heard(channel, bob)), ["chat.event"]);
   });
 
   await t.test("8.5 Edits in a direct channel send no notices", async (t) => {

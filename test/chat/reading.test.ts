@@ -68,20 +68,6 @@ void t.test("reading", async (t) => {
     t.same(new Set(namesOf(frames)), new Set(["chat.event"]), "not the sender");
   });
 
-  await t.test("8.5 the sender is off the list", async (t) => {
-    const channel = await talk.room();
-    const ann = await talk.member("ann", channel);
-    const bob = await talk.member("bob", channel);
-    await talk.calm(channel, ann, bob);
-    await say(bob, channel, "1");
-    await ann.next("chat.unread_pointers");
-    await say(ann, channel, "2");
-    const frames = await talk.heard(channel, bob);
-    t.same(namesOf(frames), ["chat.event", "chat.event"]);
-    const own = await talk.came(ann);
-    t.same(named(own, "chat.unread_pointers"), []);
-  });
-
   await t.test("8.5 edits, joins and others: what tells", async (t) => {
     const channel = await talk.room();
     const ann = await talk.member("ann", channel);
@@ -112,40 +98,6 @@ void t.test("reading", async (t) => {
     t.same(named(frames, "chat.unread_pointers"), [
       { [channel]: second.event_id },
     ]);
-  });
-
-  await t.test("8.5 a login later than the message", async (t) => {
-    const channel = await talk.room();
-    const ann = await talk.member("ann", channel);
-    const gone = await talk.member("gone", channel);
-    gone.close();
-    await gone.closed;
-    const { event_id } = await say(ann, channel, "1");
-    await talk.settle(channel);
-    const back = await talk.person("gone");
-    t.match(back.hello["chat.channels"], [
-      { id: channel, unread_pointer: event_id },
-    ]);
-    await say(ann, channel, "2");
-    t.same(await talk.heard(channel, back), [], "the first one took it off");
-    const id = event_id;
-    await read(back, channel, id);
-    await back.next("chat.notification_counts");
-    const third = await say(ann, channel, "3");
-    t.same(await back.next("chat.unread_pointers"), {
-      [channel]: third.event_id,
-    });
-  });
-
-  await t.test("8.5 a login before the first message", async (t) => {
-    const channel = await talk.room();
-    const ann = await talk.member("ann", channel);
-    const early = await talk.member("early", channel);
-    early.close();
-    await early.closed;
-    const back = await talk.person("early");
-    const { event_id } = await say(ann, channel, "1");
-    t.same(await back.next("chat.unread_pointers"), { [channel]: event_id });
   });
 
   await t.test("8.5 Counts fall only by mark_read, up to its id", async (t) => {

@@ -192,40 +192,6 @@ void t.test("subscriptions", async (t) => {
       t.equal(await stranger.code("chat.join", { channel }), "room.unknown");
     }
   });
-
-  await t.test("A5 chat.subscribe with after returns what came", async (t) => {
-    const channel = await talk.room();
-    const ann = await talk.member("ann", channel);
-    const events: Json[] = [];
-    for (const body of ["a", "b", "c", "d"]) {
-      events.push(await say(ann, channel, body));
-    }
-    const guest = await live.guest();
-    for (const after of [events[1].event_id, String(events[1].event_id)]) {
-      const state = await guest.do("chat.subscribe", { channel, after });
-      t.same(
-        keys(state),
-        [
-          "events",
-          "members",
-          "next_event_id",
-          "state",
-          "unread_pointer",
-          "users",
-        ],
-        JSON.stringify(after),
-      );
-      t.same(bodiesOf(state.events), ["c", "d"], "oldest first");
-      for (const { type } of state.events) t.equal(type, "chat.event");
-      t.match(state.users, { [ann.id]: { id: ann.id } });
-    }
-    const later = await say(ann, channel, "e");
-    const pushed = await guest.next("chat.event");
-    t.equal(pushed.event_id, later.event_id, "then pushes go on");
-    const last = { channel, after: later.event_id };
-    const state = await guest.do("chat.subscribe", last);
-    t.same([state.events, state.users], [[], {}], "nothing missed");
-  });
 });
 
 type Method = (...args: never[]) => Promise<unknown>;

@@ -27,22 +27,6 @@ export const USER = [
 /** The fields of a user that holders of the key `user.manage` see. */
 export const MANAGED = [...USER, "moderation_state", "token_id"].sort();
 
-/** The keys of an event. */
-export const EVENT = [
-  "channel",
-  "content",
-  "edited",
-  "event_id",
-  "event_type",
-  "reactions",
-  "replaces",
-  "sender",
-  "timestamp",
-];
-
-/** The keys of an event in a page or a notification. */
-export const TYPED = [...EVENT, "type"].sort();
-
 export const invalid = "protocol.invalid_payload";
 
 /** The content of a message. */

@@ -105,6 +105,16 @@ export class StoreStage extends Stage {
     return made.channel.id;
   }
 
+  override async hide(channel: string, from: Person): Promise<void> {
+    await this.store.chat.leave(this.world, channel, this.ids[from], false);
+  }
+
+  override async read(from: Person, event: number): Promise<void> {
+    const { world, room: channel, ids } = this;
+    const mark = { world, user: ids[from], channel };
+    await this.store.chat.mark([{ ...mark, pointer: event, listed: event }]);
+  }
+
   override async question(
     changes: QuestionChanges = {},
     from: Person = "neighbor",
