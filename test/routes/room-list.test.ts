@@ -211,42 +211,6 @@ void t.test("an empty filter filters nothing", async (t) => {
   }
 });
 
-void t.test("a list follows each change at once", async (t) => {
-  const { call, store } = await serve(t, [
-    worldOf("demo", { permission_config: rules({ "world.api": [] }) }),
-  ]);
-  const guest = bearer("demo");
-  const { value: room } = await store.rooms.create("demo", { name: "a" });
-  const url = `${rooms}${room.id}/`;
-  const patch = (body: object) => call({ method: "PATCH", url, as, body });
-  const count = async (query = "") =>
-    pageOf(await call({ url: rooms + query, as: guest })).count;
-
-  t.equal(await count(), 1);
-  await patch({ permission_config: { "room.view": ["admin"] } });
-  t.equal(await count(), 0, "hidden by its own rule");
-  await patch({ permission_config: {} });
-  t.equal(await count(), 1, "shown again");
-  await call({
-    method: "PATCH",
-    url: "/api/v1/worlds/demo/",
-    as,
-    body: {
-      permission_config: rules({ "world.api": [], "room.view": ["admin"] }),
-    },
-  });
-  t.equal(await count(), 0, "hidden by the rule of the world");
-  await patch({ permission_config: { "room.view": [] } });
-  t.equal(await count(), 1, "its own rule goes before");
-  await patch({ name: "Übung", module_config: [{ type: "x" }] });
-  t.equal(await count("?search=übung&type=x"), 1);
-  t.equal(await count("?search=a"), 0);
-  await patch({ module_config: [] });
-  t.equal(await count("?type=x"), 0);
-  await call({ method: "DELETE", url, as });
-  t.equal(await count(), 0, "gone");
-});
-
 void t.test("a page that would not fit in memory", async (t) => {
   const { call, store } = await serve(t);
   const description = "d".repeat(1_048_000);

@@ -70,6 +70,22 @@ void t.test("a room is made, read, changed and deleted", async (t) => {
 
 type Cases = [name: string, body: unknown, status: number, answer: object][];
 
+/** Values of another type than a field has, and what the answer names. */
+const wrong: [body: object, field: string][] = [
+  [{ name: null }, "name"],
+  [{ name: "a\0b" }, "name"],
+  [{ description: null }, "description"],
+  [{ description: "\ud800" }, "description"],
+  [{ module_config: {} }, "module_config"],
+  [{ module_config: [[]] }, "module_config.0"],
+  [{ module_config: [{ type: null }] }, "module_config.0.type"],
+  [{ permission_config: [] }, "permission_config"],
+  [{ permission_config: { "a.b": "c" } }, "permission_config.a.b"],
+  [{ sorting_priority: 1.5 }, "sorting_priority"],
+  [{ sorting_priority: null }, "sorting_priority"],
+  [{ domain: false }, "domain"],
+];
+
 /** What holds of a field wherever it is sent. */
 const fields: Cases = [
   ["a name of 300 emoji", { name: "🎪".repeat(300) }, 200, {}],
@@ -215,6 +231,12 @@ const fields: Cases = [
     400,
     { sort_order: ["Unknown field."], nmae: ["Unknown field."] },
   ],
+  ...wrong.map(([body, field]): Cases[number] => [
+    field,
+    body,
+    400,
+    { [field]: [/^Must/] },
+  ]),
   ["a string", '"x"', 400, { non_field_errors: ["Must be an object."] }],
   ["null as a body", "null", 400, { non_field_errors: ["Must be an object."] }],
 ];

@@ -42,6 +42,14 @@ void t.test("what a PATCH answers", async (t) => {
           extra: ["Unknown field."],
         },
       ],
+      ["a config of a wrong type", { config: [] }, 400, { config: [/^Must/] }],
+      [
+        "keys of a wrong type",
+        { config: { JWT_secrets: [1] } },
+        400,
+        { "config.JWT_secrets.0": [/^Must/] },
+      ],
+      ["no domain", { domain: null }, 400, { domain: [/^Must/] }],
       [
         "a domain that is taken",
         { domain: "other.example.org" },
