@@ -1,11 +1,9 @@
-import { embedded, shared } from "../shared.js";
+import { shared } from "../shared.js";
 import { openIn, openStoreIn } from "../stack.js";
 import { join } from "node:path";
-import Database from "better-sqlite3";
 import t, { type Test } from "tap";
 import type { Store } from "../../db/contract/store.js";
 import { textsBelow } from "../files.js";
-import { headOf } from "../db/store-contract/setup.js";
 import { foyer, until, worldOf } from "../helper.js";
 import { testdir } from "../testdir.js";
 
@@ -75,8 +73,8 @@ async function chatted(t: Test) {
   ]);
   await store.users.erase(WORLD, { user_id: gone.id });
   return {
-    ...{ dataDir, store, room, quiet, ada, bob, eve, gone },
-    ...{ hello, direct: channel.id },
+    ...{ dataDir, store, room, quiet, ada, bob, gone },
+    direct: channel.id,
   };
 }
 
@@ -226,63 +224,3 @@ void t.test("a server beside learns exactly what happened", async (t) => {
   );
   t.ok(seen.slice(3, -1).every((name) => name === "chat.event by user"));
 });
-
-void t.test(
-  "a check finds contradictions in chat",
-  embedded("writes contradictions into the file of SQLite"),
-  async (t) => {
-    const { dataDir, store, room, quiet, ada, gone, hello, direct } =
-      await chatted(t);
-    await store.chat.join(WORLD, quiet.id, ada.id);
-    const head = await headOf(store, WORLD);
-    await store.worlds.create(worldOf("other"));
-    const traits = new Set<string>();
-    const alien = await store.users.enter("other", { tokenId: "x", traits });
-    await store.close();
-    const db = new Database(join(dataDir, "foyer.db"));
-    const number = (id: string) =>
-      db
-        .prepare<[string], number>(
-          "SELECT number FROM chat_channels WHERE id = ?",
-        )
-        .pluck()
-        .get(id)!;
-    const main = number(room.id);
-    const last = Number(
-      db.prepare("SELECT max(id) FROM chat_events").pluck().get(),
-    );
-    db.pragma("foreign_keys = OFF");
-    db.exec(`
-    INSERT INTO chat_channels (id, world_id) VALUES ('lonely', 'demo');
-    INSERT INTO chat_members (world_id, channel, user_id) VALUES ('${WORLD}', ${number(direct)}, '${gone.id}');
-    UPDATE chat_channels SET last_event = 1, last_message = 1 WHERE id = '${quiet.id}';
-    INSERT INTO chat_events (world_id, id, tag, channel, type, sender, timestamp, content)
-      VALUES ('${WORLD}', ${last + 1000}, 1, 999, 0, NULL, 0, '{}');
-    UPDATE chat_events SET content = '{' WHERE id = ${hello};
-    UPDATE chat_events SET content = zeroblob(2) WHERE type = 1 AND channel = ${main};
-    UPDATE chat_events SET content = '{}' WHERE deleted = 1;
-    UPDATE chat_events SET sender = '${alien.id}' WHERE sender = '${gone.id}';
-    UPDATE chat_events SET replaces = (SELECT min(id) FROM chat_events) WHERE replaces IS NOT NULL;
-    INSERT INTO chat_reactions (world_id, event, reaction, user_id)
-      VALUES ('${WORLD}', 999, 'x', '${ada.id}');
-    INSERT INTO chat_notifications (world_id, user_id, channel, event) VALUES ('${WORLD}', '${ada.id}', ${main}, 999);`);
-    db.close();
-    const found = await foyer(dataDir, ["check"]);
-    t.equal(found.code, 1);
-    t.strictSame(found.stdout.trim().split("\n"), [
-      "database the channel lonely has no room",
-      `database the direct channel ${direct} has 1 member too many`,
-      "database 1 event of chat without a channel",
-      `database the channel ${quiet.id} names 1 as its last event and has a later one`,
-      `database 1 event of the channel ${room.id} cannot be read`,
-      `database 3 events of the channel ${room.id} have lost their content`,
-      "database 2 events of chat still have erased content",
-      `database 2 events of the channel ${room.id} have no sender`,
-      `database 2 events of the channel ${room.id} replace what is no message of it`,
-      "database 2 edits of chat without an event",
-      "database 1 reaction of chat without an event",
-      "database 1 notification of chat without an event",
-      `database the log of the world ${WORLD} names ${head} as its last entry and has a later one`,
-    ]);
-  },
-);
