@@ -29,9 +29,14 @@ const callers: [name: string, as: string | undefined][] = [
 const all200 = "200 200 200 200 200 200 200 200 200 200 200";
 const all302 = "302 302 302 302 302 302 302 302 302 302 302";
 const all401 = "401 401 401 401 401 401 401 401 401 401 401";
+const all403 = "403 403 403 403 403 403 403 403 403 403 403";
 const all404 = "404 404 404 404 404 404 404 404 404 404 404";
 const secret = "401 401 401 403 401 403 403 403 200 200 200";
 const inRoom = "401 401 401 403 401 403 403 403 200 200 403";
+const made = secret.replaceAll("200", "201");
+const gone = secret.replaceAll("200", "204");
+const madeInRoom = inRoom.replaceAll("200", "201");
+const goneFromRoom = inRoom.replaceAll("200", "204");
 const ofServer = "401 401 401 403 401 403 403 403 403 403 403";
 
 /** Each route, and the status for each caller. GET stands for HEAD, too. */
@@ -71,7 +76,7 @@ const table: Record<string, string> = {
   "GET /media/pub/:world/:name": all200,
   "GET /api/v1/worlds/:world_id/": secret,
   "PATCH /api/v1/worlds/:world_id/": secret,
-  "POST /api/v1/worlds/:world_id/delete_user": secret.replaceAll("200", "204"),
+  "POST /api/v1/worlds/:world_id/delete_user": gone,
   "GET /api/v1/worlds/:world_id/users/": secret,
   "PATCH /api/v1/worlds/:world_id/users/:user_id/": secret,
   // They have a token of their own, too.
@@ -82,69 +87,45 @@ const table: Record<string, string> = {
   "POST /api/v1/setup/": all401,
   "POST /api/v1/worlds/:world_id/tokens/": secret,
   "GET /api/v1/worlds/:world_id/announcements/": secret,
-  "POST /api/v1/worlds/:world_id/announcements/": secret.replaceAll(
-    "200",
-    "201",
-  ),
+  "POST /api/v1/worlds/:world_id/announcements/": made,
   "GET /api/v1/worlds/:world_id/announcements/:announcement_id/": secret,
   "PATCH /api/v1/worlds/:world_id/announcements/:announcement_id/": secret,
   "GET /api/v1/worlds/:world_id/rooms/:room_id/messages/": inRoom,
-  "POST /api/v1/worlds/:world_id/rooms/:room_id/messages/": inRoom.replaceAll(
-    "200",
-    "201",
-  ),
+  "POST /api/v1/worlds/:world_id/rooms/:room_id/messages/": madeInRoom,
   "DELETE /api/v1/worlds/:world_id/rooms/:room_id/messages/:event_id/":
-    inRoom.replaceAll("200", "204"),
+    goneFromRoom,
   "GET /api/v1/worlds/:world_id/rooms/:room_id/questions/": inRoom,
   "GET /api/v1/worlds/:world_id/rooms/:room_id/polls/": inRoom,
   "GET /api/v1/worlds/:world_id/results/:kind/": secret,
   // Its address says who asked for it, and is sealed.
-  "GET /api/v1/worlds/:world_id/reports/:report/": all404.replaceAll(
-    "404",
-    "403",
-  ),
+  "GET /api/v1/worlds/:world_id/reports/:report/": all403,
   "GET /api/v1/worlds/:world_id/activity/": secret,
   "GET /api/v1/worlds/:world_id/changes/": secret,
   "GET /api/v1/worlds/:world_id/audit/": secret,
   "GET /api/v1/worlds/:world_id/webhooks/": secret,
-  "POST /api/v1/worlds/:world_id/webhooks/": secret.replaceAll("200", "201"),
+  "POST /api/v1/worlds/:world_id/webhooks/": made,
   "GET /api/v1/worlds/:world_id/webhooks/:webhook_id/": secret,
   "PATCH /api/v1/worlds/:world_id/webhooks/:webhook_id/": secret,
-  "DELETE /api/v1/worlds/:world_id/webhooks/:webhook_id/": secret.replaceAll(
-    "200",
-    "204",
-  ),
+  "DELETE /api/v1/worlds/:world_id/webhooks/:webhook_id/": gone,
   "POST /api/v1/worlds/:world_id/webhooks/:webhook_id/test": secret,
   "POST /api/v1/worlds/:world_id/webhooks/:webhook_id/redeliver": secret,
   "GET /api/v1/worlds/:world_id/files/": secret,
-  "DELETE /api/v1/worlds/:world_id/files/:file_id/": secret.replaceAll(
-    "200",
-    "204",
-  ),
+  "DELETE /api/v1/worlds/:world_id/files/:file_id/": gone,
   "GET /api/v1/worlds/:world_id/rooms/": secret,
-  "POST /api/v1/worlds/:world_id/rooms/": secret.replaceAll("200", "201"),
+  "POST /api/v1/worlds/:world_id/rooms/": made,
   "GET /api/v1/worlds/:world_id/rooms/:room_id/": inRoom,
   "PATCH /api/v1/worlds/:world_id/rooms/:room_id/": inRoom,
-  "DELETE /api/v1/worlds/:world_id/rooms/:room_id/": inRoom.replaceAll(
-    "200",
-    "204",
-  ),
+  "DELETE /api/v1/worlds/:world_id/rooms/:room_id/": goneFromRoom,
   "GET /api/v1/worlds/:world_id/sessions/": secret,
-  "POST /api/v1/worlds/:world_id/sessions/": secret.replaceAll("200", "201"),
+  "POST /api/v1/worlds/:world_id/sessions/": made,
   "GET /api/v1/worlds/:world_id/sessions/:session_id/": inRoom,
   "PATCH /api/v1/worlds/:world_id/sessions/:session_id/": inRoom,
-  "DELETE /api/v1/worlds/:world_id/sessions/:session_id/": inRoom.replaceAll(
-    "200",
-    "204",
-  ),
+  "DELETE /api/v1/worlds/:world_id/sessions/:session_id/": goneFromRoom,
   "GET /api/v1/worlds/:world_id/speakers/": secret,
-  "POST /api/v1/worlds/:world_id/speakers/": secret.replaceAll("200", "201"),
+  "POST /api/v1/worlds/:world_id/speakers/": made,
   "GET /api/v1/worlds/:world_id/speakers/:speaker_id/": secret,
   "PATCH /api/v1/worlds/:world_id/speakers/:speaker_id/": secret,
-  "DELETE /api/v1/worlds/:world_id/speakers/:speaker_id/": secret.replaceAll(
-    "200",
-    "204",
-  ),
+  "DELETE /api/v1/worlds/:world_id/speakers/:speaker_id/": gone,
   "GET /api/v1/worlds/:world_id/program/": secret,
   "PUT /api/v1/worlds/:world_id/program/": secret,
   "GET /w/:world/program.ics": all200,

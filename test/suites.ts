@@ -156,7 +156,6 @@ export const nightly: Readonly<Record<string, string>> = {
     "browser/sign-in",
     "browser/sizes",
     "browser/small",
-    "browser/trial",
   ]),
 };
 

@@ -7,7 +7,6 @@ import { Browser, startProvider } from "./provider.js";
 
 // What hosts do over HTTP, and people who come with tokens of other issuers.
 
-const ADMIN_TOKEN = "a-token-of-the-operator-of-this-server";
 const MODULES = ["chat.native", "question", "poll"].map((type) => ({
   ...{ type, config: { active: true, requires_moderation: false } },
 }));
@@ -82,49 +81,6 @@ void t.test("calls of hosts reach people at every process", async (t) => {
   t.equal(await silent.code("chat.send", message), "protocol.denied");
   await moderate("banned");
   await silent.closed;
-  t.match(await moderate("none"), { moderation_state: "none" });
-  await site.user("ada", "reader");
-  const link = { traits: ["reader"], expires_in: "12h", page: "event" };
-  const { token, url } = await site.save("POST", "tokens/", link);
-  t.ok(url.endsWith(`/w/demo/#token=${token}`));
-  await site.enter({ token });
-});
-
-void t.test("the server's own API", async (t) => {
-  const site = await Site.start(t, { ADMIN_TOKEN });
-  const ask = (method: string, path: string, body?: object, as = ADMIN_TOKEN) =>
-    site.fetch(`/api/v1/worlds/${path}`, {
-      method,
-      headers: {
-        authorization: `Bearer ${as}`,
-        ...(body && { "content-type": "application/json" }),
-      },
-      ...(body && { body: JSON.stringify(body) }),
-    });
-  const draft = { id: "new", title: "New", template: "webinar" };
-  const made = await ask("POST", "", draft);
-  t.match(made, {
-    status: 201,
-    body: {
-      ...{ id: "new", title: "New", key: { secret: String } },
-      links: { console: /\/w\/new\/console#token=/, event: /\/w\/new\/$/ },
-    },
-  });
-  const [, token] = made.body.links.console.split("#token=");
-  t.equal((await ask("GET", "new/", undefined, token)).status, 200);
-  t.equal((await ask("GET", "")).body.count, 3);
-  await site.kill();
-  await site.start();
-  t.equal((await ask("GET", "new/", undefined, token)).status, 200);
-  t.equal((await ask("DELETE", "new/")).status, 204);
-  t.equal((await ask("GET", "new/", undefined, token)).status, 401);
-  const [, next] = (await ask("POST", "", draft)).body.links.console.split(
-    "#token=",
-  );
-  const feed = (after: number) =>
-    ask("GET", `new/changes/?after=${after}`, undefined, next);
-  t.same((await feed(0)).body.results, [], "no change of the deleted world");
-  t.match(await feed(1), { status: 410, body: { code: "cursor_expired" } });
 });
 
 void t.test("tokens of other issuers", async (t) => {

@@ -8,7 +8,6 @@ import {
   demo,
   type Json,
   type LiveServer,
-  makeRoom,
   soon,
   startLive,
 } from "./client.js";
@@ -120,40 +119,6 @@ void t.test("an issuer with keys at an address is removed", async (t) => {
   await timely(ends(t, client, "auth.invalid_token"));
 });
 
-void t.test("a rule is changed", async (t) => {
-  const live = await startLive(t);
-  const [staff, guest, admin] = [
-    await live.person({ uid: "s", traits: ["staff"] }),
-    await live.guest(),
-    await live.admin(),
-  ];
-  const { body } = await live.rest("GET", "demo/");
-  const rules = {
-    ...body.permission_config,
-    "world.view": [["staff", "admin"]],
-  };
-  await live.rest("PATCH", "demo/", { permission_config: rules });
-  await timely(ends(t, guest, "auth.denied"));
-  t.match(await staff.next("world.updated"), { permissions: Array });
-  t.match(await admin.next("world.updated"), { permissions: Array });
-  const trait_grants = { ...rules, "world.view": ["admin"] };
-  await admin.do("world.config.patch", { trait_grants });
-  await timely(ends(t, staff, "auth.denied"));
-  t.equal(await admin.code("world.config.get"), "ok");
-});
-
-void t.test("bans and silences", async (t) => {
-  const live = await startLive(t);
-  const { store } = live.app;
-  for (const state of ["banned", "silenced"] as const) {
-    const [one, two] = [await live.guest(state), await live.guest(state)];
-    await store.users.moderate("demo", one.id, state);
-    for (const client of [one, two]) {
-      t.same(await timely(client.next("connection.reload")), {}, state);
-    }
-  }
-});
-
 void t.test("a silence while its user is busy", async (t) => {
   const live = await startLive(t, { commandsPerSecond: 10_000 });
   const other = await beside(t, live);
@@ -203,34 +168,6 @@ void t.test("a world is deleted by a command", async (t) => {
     await timely(ends(t, client, "world.unknown_world"));
   }
   t.same(await stranger.all(), []);
-});
-
-void t.test("settings that REST does not have", async (t) => {
-  const live = await startLive(t);
-  const admin = await live.admin();
-  const room = await makeRoom(live);
-  const url = `demo/rooms/${room}/`;
-  const before = await live.rest("GET", url);
-  const extras = {
-    picture: "/x.png",
-    pretalx_id: 5,
-    force_join: true,
-    schedule_data: { title: "x" },
-  };
-  await admin.do("room.config.patch", { room, ...extras });
-  const after = await live.rest("GET", url);
-  t.same(Object.keys(after.body), Object.keys(before.body));
-  for (const name of [...Object.keys(extras), "import_id"]) {
-    t.notOk(name in after.body, name);
-  }
-  const { body } = await live.rest("PATCH", url, { name: "New" });
-  t.notOk("picture" in body);
-  t.match(await admin.do("room.config.get", { room }), {
-    name: "New",
-    ...extras,
-  });
-  const list = await live.rest("GET", "demo/rooms/");
-  t.notOk(JSON.stringify(list.body).includes("/x.png"));
 });
 
 void t.test(

@@ -68,37 +68,19 @@ void t.test("what goes wrong before a route is asked", async (t) => {
     code: "method_not_allowed",
   });
 
+  const notFound = { detail: "Not found.", code: "not_found" };
+
   const cases: Case[] = [
-    [
-      "the root",
-      { url: "/" },
-      404,
-      { detail: "Not found.", code: "not_found" },
-    ],
-    [
-      "an unknown path",
-      { url: "/api/v1/x/" },
-      404,
-      { detail: "Not found.", code: "not_found" },
-    ],
+    ["the root", { url: "/" }, 404, notFound],
+    ["an unknown path", { url: "/api/v1/x/" }, 404, notFound],
     [
       "an unknown path, with a query and a body",
       { url: "/api/v1/?x=/healthz", method: "POST", body: "{" },
       404,
-      { detail: "Not found.", code: "not_found" },
+      notFound,
     ],
-    [
-      "no world",
-      { url: "/api/v1/worlds/" },
-      404,
-      { detail: "Not found.", code: "not_found" },
-    ],
-    [
-      "a path below a room",
-      { url: `${rooms}x/y/`, as },
-      404,
-      { detail: "Not found.", code: "not_found" },
-    ],
+    ["no world", { url: "/api/v1/worlds/" }, 404, notFound],
+    ["a path below a room", { url: `${rooms}x/y/`, as }, 404, notFound],
     [
       "a path that cannot be decoded",
       { url: "/api/v1/worlds/%zz/", as },

@@ -442,6 +442,16 @@ void t.test("the server's own API", async (t) => {
   t.equal((await remove("new")).status, 204);
   t.equal(await store.worlds.get("new"), undefined);
   t.equal((await remove("new")).status, 403);
+  t.equal((await call({ url: inWorld, as: `Bearer ${token}` })).status, 401);
+
+  const again = (await create({ id: "new", title: "New" })).body as {
+    links: { console: string };
+  };
+  const [, next] = again.links.console.split("#token=");
+  const feed = (after: number) =>
+    call({ url: `${url}new/changes/?after=${after}`, as: `Bearer ${next}` });
+  t.match((await feed(0)).body, { results: [] }, "no change of the old world");
+  t.match(await feed(1), { status: 410, body: { code: "cursor_expired" } });
 
   const without = await serve(t);
   t.equal((await without.call({ url, as })).status, 404);

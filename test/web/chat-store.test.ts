@@ -60,19 +60,6 @@ void t.test("history comes by pages, and new events after it", async (t) => {
   t.same(bodies(get(store)), numbers(1, 121));
 });
 
-void t.test("after a break, nothing is missing or twice", async (t) => {
-  const it = await open(t, (house) => say(house, 1, 5));
-  const { store, house, wire, live } = it;
-  wire.cut();
-  await until(() => !live.isConnected);
-  await say(house, 6, 10);
-  wire.restore();
-  await until(() => bodies(get(store)).length >= 10);
-  await say(house, 11, 11);
-  await until(() => bodies(get(store)).length >= 11);
-  t.same(bodies(get(store)), numbers(1, 11));
-});
-
 void t.test("edits and deletions change what they replace", async (t) => {
   let ids: number[] = [];
   const { store, house } = await open(t, async (house) => {
@@ -98,24 +85,6 @@ void t.test("an own message shows at once, and once", async (t) => {
   const kept = shelf.getItem(key) ?? "";
   t.match(kept, /"Hel"/, "what is being written stays");
   t.notMatch(kept, /Hello/, "what the server has is not kept");
-});
-
-void t.test("a refused message stays until its author decides", async (t) => {
-  const { store, wire } = await open(t);
-  wire.fate = (name) =>
-    name === "chat.send" ? { error: "chat.empty" } : "arrives";
-  store.send({ type: "text", body: "a" });
-  store.send({ type: "text", body: "b" });
-  await until(() =>
-    get(store).waiting.every(({ state }) => state === "failed"),
-  );
-  t.same(bodies(get(store)), ["a", "b"]);
-  wire.fate = () => "arrives";
-  const [first, second] = get(store).waiting;
-  t.equal(store.writing.remove(second!.localId)?.["body"], "b");
-  store.writing.retry(first!.localId);
-  await until(() => get(store).waiting.length === 0);
-  t.same(bodies(get(store)), ["a"]);
 });
 
 void t.test(
