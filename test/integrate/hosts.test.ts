@@ -1,11 +1,10 @@
 import t from "tap";
 import type { Json } from "../../conformance/client.js";
 import { until } from "../helper.js";
-import { keyServer, makeKey } from "../plugins/auth/issuer.js";
 import { Site } from "../program/site.js";
 import { Browser, startProvider } from "./provider.js";
 
-// What hosts do over HTTP, and people who come with tokens of other issuers.
+// What hosts do over HTTP, and people who sign in at a provider.
 
 const MODULES = ["chat.native", "question", "poll"].map((type) => ({
   ...{ type, config: { active: true, requires_moderation: false } },
@@ -81,75 +80,6 @@ void t.test("calls of hosts reach people at every process", async (t) => {
   t.equal(await silent.code("chat.send", message), "protocol.denied");
   await moderate("banned");
   await silent.closed;
-});
-
-void t.test("tokens of other issuers", async (t) => {
-  const site = await Site.start(t, { WEBHOOK_ALLOW: "127.0.0.1" });
-  const [rs, es] = await Promise.all([
-    makeKey("RS256", "rs"),
-    makeKey("ES256", "es"),
-  ]);
-  const keys = await keyServer(t, [rs.jwk, es.jwk]);
-  const issuer = "https://login.example.org";
-  const entry = {
-    ...{ issuer, audience: "foyer", jwks_url: keys.url },
-    traits: {
-      ...{ always: ["reader"], claim: "realm_access.roles" },
-      map: { board: ["admin"] },
-    },
-  };
-  const configure = (config: object) => site.save("PATCH", "", { config });
-  await configure({ JWT_issuers: [entry] });
-  await configure({ theme: {} });
-  const kept = (await site.save("GET", "")).config;
-  t.strictSame(kept.JWT_issuers, [entry], "another PATCH keeps them");
-  const named = { iss: issuer, aud: "foyer", sub: "7", name: "Ada" };
-  const board = { realm_access: { roles: ["board"] } };
-  const rows: [name: string, token: string, status: number][] = [
-    ["RS256", await rs.sign({ ...named, ...board }), 200],
-    ["no such role", await rs.sign(named), 403],
-    ["another audience", await rs.sign({ ...named, aud: "x" }), 401],
-  ];
-  const statusOf = async (address: string, token: string) => {
-    const answer = await fetch(`${address}/api/v1/worlds/demo/`, {
-      headers: { authorization: `Bearer ${token}`, connection: "close" },
-    });
-    return answer.status;
-  };
-  for (const [name, token, status] of rows) {
-    for (const address of site.addresses) {
-      t.equal(await statusOf(address, token), status, name);
-    }
-  }
-  const people = await Promise.all(
-    [1, 2].map(async () => site.enter({ token: await es.sign(named) })),
-  );
-  for (const { hello } of people) {
-    t.match(hello["user.config"].profile, { display_name: "Ada" });
-  }
-  const users = await site.save("GET", "users/");
-  t.match(users, { count: 1, results: [{ token_id: `${issuer}#7` }] });
-  // Both processes have the keys, whichever took what came before.
-  await until(async () => {
-    await Promise.all(
-      site.addresses.map((address) => statusOf(address, rows[0]![1])),
-    );
-    return keys.asked >= 2;
-  });
-  keys.answer = { status: 503 };
-  await site.enter({ token: await rs.sign(named) });
-  const asked = keys.asked;
-  for (let i = 0; i < 20; i++) {
-    const unknown = await rs.sign(named, { kid: `x${i}` });
-    const answer = await site.fetch("/api/v1/worlds/demo/", {
-      headers: { authorization: `Bearer ${unknown}` },
-    });
-    t.equal(answer.status, 401);
-  }
-  t.ok(keys.asked <= asked + 2, "once a minute, at each process");
-  await configure({ JWT_issuers: [] });
-  await Promise.all(people.map(({ closed }) => closed));
-  t.pass("its users are out");
 });
 
 void t.test("people sign in at a provider", async (t) => {

@@ -136,25 +136,17 @@ void t.test("a silence while its user is busy", async (t) => {
   await busy;
 });
 
-void t.test("erasure", async (t) => {
+void t.test("a user is deleted by a command", async (t) => {
   const live = await startLive(t);
-  const profile = { display_name: "Ann" };
-  const person = { uid: "u", profile };
-  const [one, two] = [await live.person(person), await live.person(person)];
-  const { status } = await live.rest("POST", "demo/delete_user", {
-    user_id: one.id,
-  });
-  t.ok(status < 300, `${status}`);
-  for (const client of [one, two]) {
-    t.same(await timely(client.next("connection.reload")), {}, "by REST");
-  }
-  const guest = await live.guest("g");
-  const args = ["user", "delete", "demo", guest.id];
+  const [one, two] = [await live.guest("g"), await live.guest("g")];
+  const args = ["user", "delete", "demo", one.id];
   const { code, stderr } = await foyer(live.dataDir, args);
   t.equal(code, 0, stderr);
-  t.same(await timely(guest.next("connection.reload")), {}, "by a command");
+  for (const client of [one, two]) {
+    t.same(await timely(client.next("connection.reload")), {});
+  }
   const again = await live.guest("g");
-  t.not(again.id, guest.id);
+  t.not(again.id, one.id);
 });
 
 void t.test("a world is deleted by a command", async (t) => {
@@ -195,7 +187,7 @@ void t.test(
 );
 
 void t.test("changes reach open connections soon", (t) => {
-  t.ok(takes.length > 8, `${takes.length} changes`);
+  t.ok(takes.length >= 8, `${takes.length} changes`);
   t.ok(Math.min(...takes) < SOON, `at best ${Math.min(...takes)} ms`);
   t.end();
 });

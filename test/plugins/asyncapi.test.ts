@@ -40,7 +40,6 @@ void t.test("its examples are valid", async (t) => {
 });
 
 interface Document {
-  servers: { foyer: Record<string, unknown> };
   operations: Record<
     string,
     {
@@ -99,22 +98,4 @@ void t.test("every command and push is in it", async (t) => {
       .map((name) => `push.${name}`),
     "error",
   ]);
-});
-
-const servers: Record<string, object> = {
-  "https://rooms.example.org": { host: "rooms.example.org", protocol: "wss" },
-  "http://localhost:8375": { host: "localhost:8375", protocol: "ws" },
-  "https://example.org/foyer": {
-    host: "example.org",
-    pathname: "/foyer",
-    protocol: "wss",
-  },
-};
-
-void t.test("the address of the server", async (t) => {
-  for (const [publicUrl, expected] of Object.entries(servers)) {
-    const { call } = await serve(t, [], { config: { publicUrl } });
-    const { body } = await call({ url });
-    t.same((body as Document).servers.foyer, expected, publicUrl);
-  }
 });
