@@ -7,9 +7,9 @@ import { medianOf } from "./rounds.js";
 import { newFolder, startFoyer } from "./servers.js";
 
 // `npm run bench http <dist of another build> [rounds]` compares the processor time of a
-// request with the other build. Each round starts a new server of either, in random order.
+// request with the other build. Both servers run, and get the requests of a round in random order.
 
-const [, , , other, rounds = "5"] = process.argv;
+const [, , , other, rounds = "20"] = process.argv;
 if (!other) {
   process.stderr.write("Name the folder dist of another build.\n");
   process.exit(2);
@@ -18,21 +18,22 @@ if (!other) {
 /** How many requests are under way at the same time. */
 const CONNECTIONS = 50;
 
-/** How many requests of a kind are measured, after as many that are not. */
-const REQUESTS = 4000;
+/** How many requests of a kind a round has. */
+const REQUESTS = 500;
+
+/** How many come first, so that all code is compiled. */
+const WARM_UP = 4000;
 
 const ROOMS = "/api/v1/worlds/bench/rooms/";
 
 /** Sends one request after the other over some connections. */
 class Client {
   readonly #agent = new Agent({ keepAlive: true, maxSockets: CONNECTIONS });
-  /** Whether its token has a `uid`. */
-  readonly named: boolean;
   readonly #port;
   readonly #authorization;
 
+  /** @param named whether its token has a `uid`. */
   constructor(port: number, named: boolean) {
-    this.named = named;
     this.#port = port;
     const [authorization] = callersOf("bench", { count: 1, named });
     this.#authorization = authorization!;
@@ -81,65 +82,60 @@ const works: Record<string, Work> = {
     }),
 };
 
-/** Sends requests whose numbers begin with one. */
-async function send(work: (n: number) => Promise<unknown>, first: number) {
-  let next = first;
-  const one = async () => {
-    while (next < first + REQUESTS) await work(next++);
-  };
-  await Promise.all(Array.from({ length: CONNECTIONS }, one));
-}
-
-/** The processor time of each kind of request to a new server of a build, in microseconds. */
-async function figuresOf(dist: string): Promise<Record<string, number>> {
+/** A server of a build, and its clients: one whose token has a `uid`, and one without. */
+async function open(dist: string) {
   const dataDir = newFolder();
   // Each build makes its own tables.
   const event = pathToFileURL(join(dist, "bench/event.js")).href;
   const { fill } = (await import(event)) as typeof import("./event.js");
   await fill(dataDir, { bench: { rooms: 100 } });
   // A build from before there were bundles has only its modules.
-  const program = join(dist, "cli/main.js");
-  const server = await startFoyer(dataDir, {}, program);
+  const server = await startFoyer(dataDir, {}, join(dist, "cli/main.js"));
   const clients = [true, false].map((named) => new Client(server.port, named));
-  try {
-    const list = await clients[0]!.ask("GET", ROOMS);
-    const [first] = (JSON.parse(list) as { results: { id: string }[] }).results;
-    const figures: Record<string, number> = {};
-    for (const [name, work] of Object.entries(works)) {
-      for (const client of clients) {
-        const ask = (n: number) => work(client, `${ROOMS}${first!.id}/`, n);
-        await send(ask, 0);
-        const before = processorTimeOf(server.pid);
-        await send(ask, REQUESTS);
-        const spent = processorTimeOf(server.pid) - before;
-        const whose = client.named ? "a user's token" : "a token without uid";
-        figures[`${name}, ${whose}`] = (spent * 1e6) / REQUESTS;
-      }
-    }
-    return figures;
-  } finally {
-    for (const client of clients) client.close();
-    await server.stop();
-  }
+  const list = await clients[0]!.ask("GET", ROOMS);
+  const [first] = (JSON.parse(list) as { results: { id: string }[] }).results;
+  return { server, clients, room: `${ROOMS}${first!.id}/`, sent: 0 };
+}
+
+type Side = Awaited<ReturnType<typeof open>>;
+
+/** The processor time that some requests to a server take, in seconds. */
+async function spend(side: Side, client: Client, work: Work, count: number) {
+  const before = processorTimeOf(side.server.pid);
+  const last = side.sent + count;
+  const one = async () => {
+    while (side.sent < last) await work(client, side.room, side.sent++);
+  };
+  await Promise.all(Array.from({ length: CONNECTIONS }, one));
+  return processorTimeOf(side.server.pid) - before;
 }
 
 const own = fileURLToPath(new URL("../", import.meta.url));
-const sides = [resolve(other), own];
-const ratios = new Map<string, number[]>();
-for (let round = 0; round < Number(rounds); round++) {
-  const times: Record<string, number>[] = [];
-  for (const at of Math.random() < 0.5 ? [0, 1] : [1, 0]) {
-    times[at] = await figuresOf(sides[at]!);
+const sides = [await open(resolve(other)), await open(own)];
+try {
+  for (const [name, work] of Object.entries(works)) {
+    for (const [at, whose] of ["with", "without"].entries()) {
+      const ratios: number[] = [];
+      // The first round only warms up.
+      for (let round = 0; round <= Number(rounds); round++) {
+        const times: number[] = [];
+        for (const n of Math.random() < 0.5 ? [0, 1] : [1, 0]) {
+          const side = sides[n]!;
+          const count = round === 0 ? WARM_UP : REQUESTS;
+          times[n] = await spend(side, side.clients[at]!, work, count);
+        }
+        if (round > 0) ratios.push(times[1]! / times[0]!);
+      }
+      const low = Math.min(...ratios).toFixed(2);
+      const high = Math.max(...ratios).toFixed(2);
+      process.stdout.write(
+        `${name}, token ${whose} uid: ${medianOf(ratios).toFixed(2)} (${low} to ${high}) of the other build\n`,
+      );
+    }
   }
-  for (const [name, time] of Object.entries(times[1]!)) {
-    const ratio = time / times[0]![name]!;
-    ratios.set(name, [...(ratios.get(name) ?? []), ratio]);
+} finally {
+  for (const { clients, server } of sides) {
+    for (const client of clients) client.close();
+    await server.stop();
   }
-}
-for (const [name, values] of ratios) {
-  const low = Math.min(...values).toFixed(2);
-  const high = Math.max(...values).toFixed(2);
-  process.stdout.write(
-    `${name.padEnd(40)} ${medianOf(values).toFixed(2)} (${low} to ${high}) of the other build\n`,
-  );
 }
