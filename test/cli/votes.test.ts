@@ -6,7 +6,6 @@ import { countRows } from "../../db/sqlite/inspection/inspection.js";
 import { migrations } from "../../db/sqlite/migrations/index.js";
 import { addFunctions } from "../../db/sqlite/engine/upgrade.js";
 import type { Store } from "../../db/contract/store.js";
-import { exported, type Exported } from "../exported.js";
 import { foyer, worldOf } from "../helper.js";
 import { testdir } from "../testdir.js";
 
@@ -194,40 +193,6 @@ void t.test("a value that cannot be printed is reported", async (t) => {
     const none = await foyer(dataDir, [kind, "results", "empty"]);
     t.equal(none.stdout, "[]\n");
   }
-});
-
-void t.test("a clone has no votes", async (t) => {
-  const { dataDir, store } = await voted(t);
-  const clone = ["world", "clone", WORLD, "twin", "--title", "T"];
-  const made = await foyer(dataDir, [...clone, "--domain", "twin.org"]);
-  t.match(made, { code: 0, stderr: "" });
-  const [from, to] = await Promise.all(
-    [WORLD, "twin"].map(async (id) => (await exported(store, id)).rows),
-  );
-  const idsIn = (rows: Exported["rows"]) =>
-    [rows.rooms, rows.questions, rows.polls, rows.poll_options].flatMap(
-      (some) => some!.map(({ id }) => id),
-    );
-  const ids = [from!, to!].flatMap(idsIn);
-  t.equal(new Set(ids).size, ids.length, "with ids of its own");
-  const shape = (rows: Exported["rows"]) => {
-    const names = new Map(rows.rooms!.map(({ id, name }) => [id, name]));
-    return [rows.questions, rows.polls, rows.poll_options].map((some) =>
-      some!.map(({ id: _id, world_id: _world, room_id, ...row }) => ({
-        ...row,
-        ...{ sender: null, moderator: null, results: null, changed: 0 },
-        room: names.get(room_id),
-      })),
-    );
-  };
-  t.strictSame(shape(to!), shape(from!));
-  t.ok(to!.questions!.every((one) => !one.sender && !one.moderator));
-  t.notOk(to!.question_votes ?? to!.poll_ballots);
-  const [, , cloned] = to!.polls!;
-  t.equal(cloned!.state, "closed");
-  const option = to!.poll_options!.find(({ poll }) => poll === 3);
-  t.equal(cloned!.results, JSON.stringify({ [option!.id!]: 0 }));
-  t.match(await foyer(dataDir, ["check"]), { code: 0 });
 });
 
 void t.test("what an older database lacks is counted as none", (t) => {

@@ -147,9 +147,12 @@ export async function worldLineContract(contract: Contract): Promise<void> {
     );
   });
 
-  await contract("a clone has a program of its own", async (t, store) => {
+  await contract("a clone is a world of its own", async (t, store) => {
     await store.worlds.delete("demo");
-    const { ada } = await fill(store);
+    const { ada, room } = await fill(store);
+    const [poll] = await store.polls.list("demo", room, { limit: 1 });
+    const closed = { state: "closed" } as const;
+    await store.polls.update("demo", room, poll!.id, closed, ada);
     const screen = { clientId: kioskId("hall"), traits: new Set<string>() };
     const { id } = await store.users.enter("demo", screen);
     await store.users.block("demo", ada, id);
@@ -175,6 +178,40 @@ export async function worldLineContract(contract: Contract): Promise<void> {
     });
     const ids = from.program_sessions!.map(({ id }) => id as string);
     t.notMatch(lines.join(), ids[0]!, "with new ids");
+    type Rows = typeof to;
+    const peopleIn = ({ users, blocks }: Rows) => {
+      const people = users!.filter(({ client_id }) => !client_id);
+      const nameOf = new Map(people.map((user) => [user.id, user.token_id]));
+      return {
+        people: people
+          .map(({ id: _id, world_id: _world, ...user }) => user)
+          .sort((a, b) => (String(a.token_id) < String(b.token_id) ? -1 : 1)),
+        blocks: blocks!
+          .map((row) => [nameOf.get(row.user_id), nameOf.get(row.blocked_id)])
+          .filter(([, blocked]) => blocked !== undefined),
+      };
+    };
+    t.same(peopleIn(to), peopleIn(from));
+    t.match(peopleIn(to), { blocks: [["ada", "bob"]] });
+    const textsIn = (rows: Rows) =>
+      [rows.rooms, rows.announcements, rows.questions, rows.poll_options].map(
+        (some) =>
+          some!
+            .map((row) => String(row.name ?? row.text ?? row.content))
+            .sort(),
+      );
+    t.same(textsIn(to), textsIn(from));
+    t.ok(to.questions!.every((one) => !one.sender && !one.moderator));
+    const results = to.poll_options!.map(({ id }) => [id, 0]);
+    t.match(to.polls, [
+      { ...closed, results: JSON.stringify(Object.fromEntries(results)) },
+    ]);
+    const all = [from, to].flatMap((rows) =>
+      [rows.rooms, rows.users, rows.announcements, rows.questions, rows.polls]
+        .concat([rows.poll_options])
+        .flatMap((some) => some!.map(({ id }) => id)),
+    );
+    t.equal(new Set(all).size, all.length, "with ids of its own");
     const tables = Object.keys(to);
     t.notOk(
       tables.some((name) => /chat|votes|ballots|favorites|links/.test(name)),
