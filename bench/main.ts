@@ -11,7 +11,7 @@ else if (part === "start") await import("./start/run.js");
 else if (part === "nodes") await import("./nodes/run.js");
 else if (part === "actions") await import("./nodes/actions.js");
 else if (part === "bytes") await import("./nodes/bytes.js");
-else if (part === "store") await import("./store/run.js");
+else if (part === "store") await import("./store.js");
 else if (part === "feed") await import("./feed.js");
 else if (part === "http") await import("./http.js");
 else await import("./run.js");
