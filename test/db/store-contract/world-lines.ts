@@ -154,7 +154,7 @@ export async function worldLineContract(contract: Contract): Promise<void> {
     const closed = { state: "closed" } as const;
     await store.polls.update("demo", room, poll!.id, closed, ada);
     // Frozen results keep an option that is deleted; those of a clone do not.
-    const options = poll!.options.slice(0, 1).map(({ id }) => ({ id }));
+    const options = poll!.options.slice(1).map(({ id }) => ({ id }));
     await store.polls.update("demo", room, poll!.id, { options }, ada);
     const screen = { clientId: kioskId("hall"), traits: new Set<string>() };
     const { id } = await store.users.enter("demo", screen);
