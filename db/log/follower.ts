@@ -197,7 +197,7 @@ export class Follower<E extends Logged> {
     if (early.size < MAX_EARLY) early.set(seq, hint);
     if (!cursor || followed.isPatient) return;
     followed.isPatient = true;
-    this.#clock.after(PATIENCE, () => {
+    this.#afterPatience(PATIENCE, () => {
       followed.isPatient = false;
       if (early.size > 0) this.#catchUp(world, followed);
     });
@@ -351,11 +351,21 @@ export class Follower<E extends Logged> {
    * may be on their way, and say more than the store.
    */
   #catchUpTo(world: string, followed: Followed<E>, { seq }: Position): void {
-    this.#clock.after(PATIENCE, () => {
+    // On a busy machine, the thread that writes may wait for a processor before it tells.
+    const patience = this.#log.state ? LOOK_INTERVAL : PATIENCE;
+    this.#afterPatience(patience, () => {
       const { cursor } = followed;
       if (!this.#isFollowed(world, followed) || !cursor) return;
       if (cursor.seq < seq) this.#catchUp(world, followed);
     });
+  }
+
+  /**
+   * Calls a function once hints had time to come. A busy process runs its late timers first, so
+   * hints that are here by then get their turn before.
+   */
+  #afterPatience(patience: number, call: () => void): void {
+    this.#clock.after(patience, () => this.#clock.soon(call));
   }
 
   /** Reads the entries after the cursor, unless a read is under way. Failed reads are repeated. */
