@@ -6,9 +6,9 @@ import { medianOf } from "./rounds.js";
 import { newFolder } from "./servers.js";
 
 // `npm run bench store <dist of another build> [rounds] [postgres://…]` compares the processor
-// time of writes with the other build. This process has a store of both, and their threads; the
-// builds write in turns, in random order. On PostgreSQL, the time is that of this process alone,
-// and each build has a database of its own, as its tables may be others.
+// time of writes with the other build. This process opens a store of each build, with its threads,
+// and lets them write in random order. On PostgreSQL, only the time of this process counts, and
+// each build has a database of its own, as the tables may differ.
 
 const [, , , other, rounds = "30", url] = process.argv;
 if (!other) {

@@ -59,6 +59,7 @@ export interface AuditStore {
   record(worldId: string, act: Act, by?: Author): Promise<void>;
   /**
    * Removes a slice of the entries before a time, and the names of callers who wrote nothing since another.
+   * A name may stay for an hour longer, as the time of a caller is stored once an hour.
    * @param before in milliseconds since 1970, as is `unseen`.
    * @returns whether there may be more.
    */
