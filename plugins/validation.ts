@@ -1,8 +1,8 @@
 import { isUtf8 } from "node:buffer";
-import type { TObject } from "@sinclair/typebox";
+import { FormatRegistry, Kind, type TObject } from "@sinclair/typebox";
+import type { BuildCompilerFromPool } from "@fastify/ajv-compiler";
 import type {
   FastifyRequest,
-  FastifySchemaCompiler,
   preHandlerHookHandler,
   preParsingHookHandler,
 } from "fastify";
@@ -10,12 +10,24 @@ import fp from "fastify-plugin";
 import { findLosses } from "../schemas/fidelity.js";
 import { components } from "../schemas/openapi/components.js";
 import { compileValidator, InvalidData } from "../schemas/validate.js";
+import compilers from "./http/compilers.cjs";
 import { invalidJson, Refusal } from "./http/errors.js";
 
 /** Parses JSON bodies, and checks bodies and queries by the schemas of their routes. */
 export default fp(
   async (app) => {
-    app.setValidatorCompiler(compile as FastifySchemaCompiler<unknown>);
+    let ajv: BuildCompilerFromPool | undefined;
+    const buildValidator = (...scope: Parameters<BuildCompilerFromPool>) =>
+      function compileAny(route: Route) {
+        if (Kind in Object(route.schema)) return compile(route);
+        // Of an embedder or a library.
+        ajv ??= compilers.ajvCompiler();
+        return ajv(...scope)(route);
+      };
+    app.setSchemaController({
+      // Its type knows the validators of Ajv only, and the framework takes any.
+      compilersFactory: { buildValidator: buildValidator as never },
+    });
 
     for (const schema of components) app.addSchema(schema);
 
@@ -70,39 +82,57 @@ const charsetsOf = (type: string): string[] =>
         ([, quoted, bare]) => quoted ?? bare ?? "",
       );
 
+/** A part of a route that has a schema. */
+interface Route {
+  schema: TObject;
+  url: string;
+  httpPart?: string;
+}
+
 function compile({
   schema,
+  url,
   httpPart,
-}: {
-  schema: TObject;
-  httpPart?: string;
-}): (data: unknown) => { value: unknown } | { error: InvalidData } {
-  // A path that names nothing is a 403, which the guard answers.
-  if (httpPart === "params") return (value) => ({ value });
+}: Route): (data: unknown) => { value: unknown } | { error: InvalidData } {
+  const isOurs = url.startsWith("/api/v1/");
+  // A path of the API that names nothing is a 403, which the guard answers.
+  if (isOurs && httpPart === "params") return (value) => ({ value });
+  if (!isOurs && JSON.stringify(schema).includes('"format"')) knowFormats();
   const validate = compileValidator(
     components.find(({ $id }) => $id === schema.$ref) ?? schema,
   );
   return (data) => {
+    // Parts of a URL are texts.
     const value =
-      httpPart === "querystring" ? withNumbers(schema, data as Query) : data;
+      httpPart === "body" ? data : withValues(schema, data as Texts);
     const error = validate(value);
     return error ? { error } : { value };
   };
 }
 
-type Query = Record<string, unknown>;
+/** Tells TypeBox the formats that Ajv knows. It refuses every text of a format that it does not know. */
+function knowFormats(): void {
+  for (const [name, format] of compilers.formats()) {
+    if (!FormatRegistry.Has(name)) FormatRegistry.Set(name, format);
+  }
+}
 
-/** Turns texts of whole numbers into numbers, where the schema asks for some. Others stay, and fail. */
-function withNumbers(schema: TObject, query: Query): Query {
-  const value = { ...query };
-  for (const [name, { type }] of Object.entries(schema.properties)) {
+type Texts = Record<string, unknown>;
+
+/** How numbers and flags are written in a URL. */
+const WRITTEN: Record<string, RegExp> = {
+  integer: /^-?\d+$/,
+  number: /^-?\d+(\.\d+)?$/,
+  boolean: /^(true|false)$/,
+};
+
+/** Turns texts into numbers and flags, where the schema asks for some. Others stay, and fail. */
+function withValues({ properties = {} }: TObject, texts: Texts): Texts {
+  const value = { ...texts };
+  for (const [name, { type }] of Object.entries(properties)) {
     const text = value[name];
-    if (
-      type === "integer" &&
-      typeof text === "string" &&
-      /^-?\d+$/.test(text)
-    ) {
-      value[name] = Number(text);
+    if (typeof text === "string" && WRITTEN[type as string]?.test(text)) {
+      value[name] = type === "boolean" ? text === "true" : Number(text);
     }
   }
   return value;

@@ -186,8 +186,11 @@ function unstorable(text: string): string | undefined {
   return undefined;
 }
 
-/** Splits and unescapes a JSON Pointer (RFC 6901) from TypeBox. */
-function pathOf(pointer: string): string[] {
+export const REQUIRED = "This field is required.";
+export const UNKNOWN = "Unknown field.";
+
+/** Splits and unescapes a JSON Pointer (RFC 6901) from TypeBox or Ajv. */
+export function pathOf(pointer: string): string[] {
   return pointer
     .split("/")
     .slice(1)
@@ -199,11 +202,9 @@ function messageOf({ type, schema: s, value }: ValueError): string | undefined {
   const schema: TSchema & { [Expected]?: string } = s;
   switch (type) {
     case ValueErrorType.ObjectRequiredProperty:
-      return "This field is required.";
+      return REQUIRED;
     case ValueErrorType.ObjectAdditionalProperties:
-      return schema[Expected]
-        ? `Must be ${schema[Expected]}.`
-        : "Unknown field.";
+      return schema[Expected] ? `Must be ${schema[Expected]}.` : UNKNOWN;
     case ValueErrorType.ObjectMinProperties:
     case ValueErrorType.ObjectMaxProperties:
       if (schema.minProperties === 1 && schema.maxProperties === 1) {
@@ -233,7 +234,7 @@ function messageOf({ type, schema: s, value }: ValueError): string | undefined {
         ? undefined
         : `Must be ${schema[Expected] ?? "one of its forms"}.`;
     default:
-      return "Invalid value.";
+      return value === undefined ? undefined : "Invalid value.";
   }
 }
 

@@ -1,7 +1,14 @@
 import type { FastifyError, FastifyReply, FastifyRequest } from "fastify";
+import type { FastifySchemaValidationError } from "fastify/types/schema.js";
 import fp from "fastify-plugin";
 import { StoreError, type StoreProblem } from "../../db/contract/store.js";
-import { InvalidData } from "../../schemas/validate.js";
+import {
+  FaultList,
+  InvalidData,
+  pathOf,
+  REQUIRED,
+  UNKNOWN,
+} from "../../schemas/validate.js";
 import {
   FileRefusal,
   forbidden,
@@ -57,6 +64,35 @@ const jsonFaults: Record<string, string> = {
     "The body is not valid JSON, or has a name in it that no object may have (__proto__).",
 };
 
+/** What Ajv found, by field. */
+function faultsOf(
+  found: readonly FastifySchemaValidationError[],
+): Record<string, string[]> {
+  const faults = new FaultList();
+  for (const {
+    instancePath,
+    keyword,
+    params,
+    message = "is invalid",
+  } of found) {
+    const path = pathOf(instancePath);
+    const { missingProperty, additionalProperty } = params as Record<
+      string,
+      string
+    >;
+    if (keyword === "required")
+      faults.add([...path, missingProperty!], REQUIRED);
+    else if (keyword === "additionalProperties")
+      faults.add([...path, additionalProperty!], UNKNOWN);
+    else
+      faults.add(
+        path,
+        `${message.charAt(0).toUpperCase()}${message.slice(1)}.`,
+      );
+  }
+  return faults.toFaults();
+}
+
 /** The refusal for the client; undefined for a fault of the server. */
 function refusalOf(
   error: FastifyError,
@@ -69,6 +105,8 @@ function refusalOf(
     return error;
   }
   if (error instanceof StoreError) return storeRefusals[error.problem](error);
+  if (error.validation && error.statusCode === 400)
+    return new InvalidData(faultsOf(error.validation));
   // A 416 has the length of the file in its headers.
   const {
     statusCode = 500,

@@ -1,8 +1,7 @@
 import type { Schema } from "fast-json-stringify";
-import type { FastifyInstance } from "fastify";
 import fp from "fastify-plugin";
 import { components } from "../../schemas/openapi/components.js";
-import build from "./build-serializer.cjs";
+import compilers from "./compilers.cjs";
 
 type Serialize = (answer: unknown) => string;
 
@@ -22,27 +21,35 @@ const compiled = new Map<string, Serialize>();
  */
 export default fp(
   async (app) => {
-    app.setSerializerCompiler((route) => {
-      let serialize: Serialize | undefined;
-      return (answer) => {
-        serialize ??= serializerOf(route.schema as Schema, app);
-        return serialize(answer);
-      };
+    app.setSchemaController({
+      compilersFactory: {
+        buildSerializer: (schemas) => (route) => {
+          let serialize: Serialize | undefined;
+          return (answer) => {
+            serialize ??= serializerOf(
+              route.schema as Schema,
+              schemas as Schemas,
+            );
+            return serialize(answer);
+          };
+        },
+      },
     });
   },
   { name: "serialization" },
 );
 
-function serializerOf(schema: Schema, app: FastifyInstance): Serialize {
+/** @param schemas those with names in the scope of the route. */
+function serializerOf(schema: Schema, schemas: Schemas): Serialize {
   const text = JSON.stringify(schema);
   // An embedder may have schemas of its own, whose names differ in meaning from
-  // application to application.
+  // scope to scope.
   if (!refsIn(text).every((name) => name in named)) {
-    return build(schema, { schema: app.getSchemas() as Schemas });
+    return compilers.buildSerializer(schema, { schema: schemas });
   }
   let serialize = compiled.get(text);
   if (!serialize) {
-    serialize = build(schema, { schema: named });
+    serialize = compilers.buildSerializer(schema, { schema: named });
     compiled.set(text, serialize);
   }
   return serialize;

@@ -3,7 +3,7 @@ import { readFile } from "node:fs/promises";
 import { brotliDecompressSync, gunzipSync } from "node:zlib";
 import addFormats from "ajv-formats";
 import { Ajv2020 } from "ajv/dist/2020.js";
-import type { RouteOptions } from "fastify";
+import type { FastifyInstance, RouteOptions } from "fastify";
 import t from "tap";
 import { createApp } from "../../app.js";
 import { loadConfig } from "../../config.js";
@@ -84,8 +84,10 @@ void t.test("the schemas of every route compile", async (t) => {
     config: { ...loadConfig({}), ...(await configOf(testdir(t))) },
   });
   t.teardown(() => app.close());
-  const routes: RouteOptions[] = [];
-  app.addHook("onRoute", (route) => void routes.push(route));
+  const routes: [FastifyInstance, RouteOptions][] = [];
+  app.addHook("onRoute", function (route) {
+    routes.push([this, route]);
+  });
   await app.ready();
   let count = 0;
   const compiles = (name: string, use: () => unknown) => {
@@ -97,22 +99,21 @@ void t.test("the schemas of every route compile", async (t) => {
       t.match(error, { message: /is required!|does not match schema/ }, name);
     }
   };
-  for (const { method, url, schema = {} } of routes) {
+  for (const [scope, { method, url, schema = {}, ...route }] of routes) {
+    const compiler = route.validatorCompiler ?? scope.validatorCompiler!;
     const name = `${String(method)} ${url}`;
     for (const httpPart of ["body", "querystring"]) {
       const part = (schema as Record<string, unknown>)[httpPart];
       // The parser of forms reads the others, and they have no schema of a value.
       if (!part || (httpPart === "body" && schema.consumes)) continue;
-      const route = { schema: part, method: String(method), url, httpPart };
-      compiles(`${name}: ${httpPart}`, () =>
-        app.validatorCompiler!(route as never)({}),
-      );
+      const place = { schema: part, method: String(method), url, httpPart };
+      compiles(`${name}: ${httpPart}`, () => compiler(place as never)({}));
     }
     const answers = (schema.response ?? {}) as Record<string, object>;
     for (const [httpStatus, part] of Object.entries(answers)) {
       const route = { schema: part, method: String(method), url, httpStatus };
       compiles(`${name}: ${httpStatus}`, () =>
-        app.serializerCompiler!(route as never)({}),
+        scope.serializerCompiler!(route as never)({}),
       );
     }
   }
