@@ -3,7 +3,10 @@ import type { Author } from "./contract/author.js";
 import type { Engines } from "./contract/engines.js";
 import { type Store, StoreError } from "./contract/store.js";
 import { missingWorld } from "./rules/preconditions.js";
-import { defaultPermissionConfig } from "../schemas/plain/permissions.js";
+import {
+  defaultPermissionConfig,
+  moderatorRules,
+} from "../schemas/plain/permissions.js";
 import { roomsOf, type Template } from "../schemas/plain/templates.js";
 import type { World, WorldChanges, WorldKey } from "../schemas/worlds.js";
 
@@ -59,17 +62,23 @@ export async function findWorld(store: Store, id: string): Promise<World> {
 }
 
 /**
- * Creates a world with the rooms of a template.
- * @param template none makes no rooms.
+ * Creates a world with the rooms of a template, in which the role Moderator moderates.
+ * @param template none makes no rooms, and leaves the rules as they are.
  * @param by the author; the author of the store by default.
  * @throws {StoreError} `taken` on `id` or `domain`.
  */
 export async function createWorld(
   store: Store,
-  world: World,
+  draft: World,
   template?: Template,
   by?: Author,
 ): Promise<World> {
+  const world = template
+    ? {
+        ...draft,
+        permission_config: { ...draft.permission_config, ...moderatorRules },
+      }
+    : draft;
   const rooms = (template ? roomsOf(template) : []).map((room, i) => ({
     ...{ id: randomUUID(), revision: 1, permission_config: {} },
     ...{ ...room, sorting_priority: i + 1 },

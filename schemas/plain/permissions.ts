@@ -189,6 +189,15 @@ export const defaultPermissionConfig: PermissionConfig = {
   "chat.moderate": ["admin"],
 };
 
+/**
+ * The rules by which the role Moderator moderates, in events that begin with a template. All other
+ * rights of moderation follow from `chat.moderate`.
+ */
+export const moderatorRules: PermissionConfig = {
+  "chat.moderate": [["admin", "moderator"]],
+  "world.announce": [["admin", "moderator"]],
+};
+
 /** Whether a rule holds for these traits: every entry must, and of a list one trait is enough. */
 export function holds(rule: Rule, traits: ReadonlySet<string>): boolean {
   return rule.every((entry) =>

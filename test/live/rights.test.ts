@@ -1,9 +1,12 @@
 import t from "tap";
+import { createWorld, draftWorld } from "../../db/worlds.js";
 import {
   defaultPermissionConfig,
   isWithheld,
   type PermissionKey,
 } from "../../schemas/plain/permissions.js";
+import { defaultRoles } from "../../web/state/roles.js";
+import { keyOf } from "../helper.js";
 import { type Client, demo, type Json, makeRoom, startLive } from "./client.js";
 
 // Section B: the rights that clients see, and those that they have.
@@ -197,4 +200,82 @@ void t.test("what moderation takes away", async (t) => {
   t.same(left(""), keys);
   t.notMatch(left("silenced").join(), /send|vote|ask|manage|update|create/);
   t.same(left("banned"), []);
+});
+
+void t.test("what each role may do in an event of a template", async (t) => {
+  const live = await startLive(t, {}, []);
+  const names = { id: "demo", title: "Demo", domain: "demo.example.org" };
+  const draft = {
+    ...draftWorld(names),
+    config: { JWT_secrets: [keyOf("demo")] },
+  };
+  await createWorld(live.app.store, draft, "webinar");
+  const admin = await live.admin();
+  const [room] = admin.hello["world.config"].rooms;
+  const channel = room.modules.find(
+    (it: Json) => it.type === "chat.native",
+  ).channel_id;
+  const inRoom = { room: room.id };
+  await admin.do("room.enter", inRoom);
+  const say = (body: string) => ({
+    ...{ channel, event_type: "channel.message" },
+    content: { type: "text", body },
+  });
+  for (const role of defaultRoles) {
+    const name = role.trait ?? "guest";
+    const traits = role.trait === null ? [] : [role.trait];
+    const enter = (uid: string, traits: string[]) =>
+      live.person({ uid, traits, profile: { display_name: uid } });
+    const person = await enter(`a ${name}`, traits);
+    const other = await enter(`with a ${name}`, []);
+    for (const it of [person, other]) await it.do("chat.join", { channel });
+    const said = await other.do("chat.send", say("Hello"));
+    const { question } = await other.do("question.ask", {
+      ...inRoom,
+      content: "Why?",
+    });
+    const entered = await person.do("room.enter", inRoom);
+    const poll = {
+      ...{ ...inRoom, content: "Which?", state: "open" },
+      options: [{ content: "This", order: 1 }],
+    };
+    const erased = {
+      ...{ channel, event_type: "channel.message" },
+      ...{ replaces: said.event.event_id, content: { type: "deleted" } },
+    };
+    const may: Record<string, boolean> = { viewers: "viewers" in entered };
+    for (const [act, command, payload] of [
+      ["write", "chat.send", say("Hi")],
+      ["ask", "question.ask", { ...inRoom, content: "How?" }],
+      ["delete messages", "chat.send", erased],
+      [
+        "show questions",
+        "question.update",
+        { ...inRoom, id: question.id, state: "visible" },
+      ],
+      ["run polls", "poll.create", poll],
+      ["silence", "user.silence", { id: other.id }],
+      ["ban", "user.ban", { id: other.id }],
+      ["announce", "announcement.create", { text: "Hear", state: "draft" }],
+      ["edit rooms", "room.config.get", inRoom],
+      ["edit the event", "world.config.get", {}],
+      ["see keys", "world.tokens.list", {}],
+    ] as const) {
+      may[act] = (await person.code(command, payload)) === "ok";
+    }
+    const moderates = ["moderator", "admin"].includes(name);
+    const hosts = name === "admin";
+    t.same(
+      may,
+      {
+        ...{ write: true, ask: true, viewers: moderates },
+        ...{ "delete messages": moderates, "show questions": moderates },
+        ...{ "run polls": moderates },
+        ...{ silence: moderates, ban: moderates, announce: moderates },
+        ...{ "edit rooms": hosts, "edit the event": hosts, "see keys": false },
+      },
+      name,
+    );
+    await person.do("room.leave", inRoom);
+  }
 });

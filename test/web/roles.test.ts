@@ -1,12 +1,18 @@
 import fc from "fast-check";
 import t from "tap";
 import { FoyerError } from "../../client/index.js";
-import { holds, type Rule } from "../../schemas/plain/permissions.js";
+import {
+  defaultPermissionConfig,
+  holds,
+  moderatorRules,
+  type Rule,
+} from "../../schemas/plain/permissions.js";
 import { memoryShelf } from "../../web/lib/storage.js";
 import { keepTitle, knownEvents } from "../../web/state/events.js";
 import { invite, peopleIn, untilEnd } from "../../web/state/invitations.js";
 import {
   defaultRoles,
+  isModeratorIdle,
   isTicked,
   otherTraits,
   rolesOf,
@@ -15,6 +21,7 @@ import {
   ticksOf,
   toggled,
   traitsOfRole,
+  withModerator,
 } from "../../web/state/roles.js";
 import { keyOf, tokenOf } from "../helper.js";
 
@@ -203,4 +210,17 @@ void t.test("the events that this browser has a link for", async (t) => {
     { id: "b", title: "b" },
     { id: "a", title: "Zebra" },
   ]);
+});
+
+void t.test("moderators get the rights of a new event", async (t) => {
+  const plain = defaultPermissionConfig;
+  t.ok(isModeratorIdle(defaultRoles, plain));
+  const moderated = withModerator(plain, defaultRoles);
+  t.same(moderated, { ...plain, ...moderatorRules });
+  t.notOk(isModeratorIdle(defaultRoles, moderated));
+  t.notOk(isModeratorIdle([guest, speaker!], plain), "there is no such role");
+  const own = { ...plain, "poll.manage": [["moderator"]] };
+  t.notOk(isModeratorIdle(defaultRoles, own), "a host chose their rights");
+  const both = { ...plain, "user.manage": ["admin", "api"] };
+  t.same(withModerator(both, defaultRoles)["user.manage"], ["admin", "api"]);
 });

@@ -116,6 +116,37 @@ export function ruleFor(
   return ruleFor(fallback, world, room);
 }
 
+/** What a moderator does. */
+const moderation: readonly PermissionKey[] = [
+  ...(["chat.moderate", "question.moderate", "poll.manage"] as const),
+  ...(["room.viewers", "user.manage", "world.announce"] as const),
+];
+
+const moderator: Role = { trait: "moderator" };
+
+/** Whether there is a role Moderator that the rules permit nothing of what moderators do. */
+export const isModeratorIdle = (
+  roles: readonly Role[],
+  world: PermissionConfig,
+): boolean =>
+  roles.some(({ trait }) => trait === moderator.trait) &&
+  !moderation.some((key) => {
+    const ticks = ticksOf(ruleFor(key, world));
+    return ticks !== undefined && isTicked(ticks, moderator);
+  });
+
+/** The rules with those rights for the role Moderator. Rules that ticks cannot show stay. */
+export const withModerator = (
+  world: PermissionConfig,
+  roles: readonly Role[],
+): PermissionConfig =>
+  moderation.reduce((rules, key) => {
+    const ticks = ticksOf(ruleFor(key, rules));
+    return !ticks || isTicked(ticks, moderator)
+      ? rules
+      : { ...rules, [key]: ruleWith(toggled(ticks, moderator, true, roles)) };
+  }, world);
+
 /**
  * The traits of a person with a role. A person who opens the console also gets `api`, if
  * the rules close the HTTP API to the role alone, and open it to the role with `api`.

@@ -213,6 +213,9 @@ export const de: ConsoleMessages = {
     speakerText: "Personen auf der Bühne.",
     moderator: "Moderation",
     moderatorText: "Betreut Chat, Fragen und Umfragen.",
+    moderatorIdle:
+      "Die Moderation darf bisher nicht mehr als Gäste. Lassen Sie sie Chat, Fragen und Umfragen betreuen, Personen stummschalten und ausschließen und Ankündigungen machen.",
+    letModerate: "Moderieren lassen",
     host: "Leitung",
     hostText: "Leitet die Veranstaltung.",
     right: "Darf",
@@ -254,6 +257,8 @@ export const de: ConsoleMessages = {
     traitTaken: "Eine andere Rolle hat dieses Merkmal.",
   },
   invite: {
+    moderatorIdle:
+      "Die Moderation hat noch keine Rechte. Geben Sie ihr welche unter",
     anyone: "Alle",
     anyoneText: "Die Adresse der Veranstaltung weitergeben.",
     one: "Eine Person",

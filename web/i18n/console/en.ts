@@ -202,6 +202,9 @@ export const en = {
     speakerText: "People on stage.",
     moderator: "Moderator",
     moderatorText: "Keeps the chat, questions and polls in order.",
+    moderatorIdle:
+      "Moderators can’t do more than guests yet. Let them moderate the chat, questions and polls, silence and ban people, and make announcements.",
+    letModerate: "Let them moderate",
     host: "Host",
     hostText: "Runs the event.",
     right: "May",
@@ -243,6 +246,7 @@ export const en = {
     traitTaken: "Another role has this trait.",
   },
   invite: {
+    moderatorIdle: "They can’t moderate yet. Let them, under",
     anyone: "Anyone",
     anyoneText: "Share the event’s address.",
     one: "One person",
