@@ -1,4 +1,4 @@
-import { mkdirSync, readdirSync, rmSync } from "node:fs";
+import { copyFileSync, mkdirSync, readdirSync, rmSync } from "node:fs";
 import { join } from "node:path";
 import sharp from "sharp";
 import { DEMO, ensureDemo } from "../../cli/demo/demo.js";
@@ -19,7 +19,10 @@ import {
 // `npm run screenshots` takes pictures of the demo for the documents, as `npm start` shows it: of
 // its pages in both color schemes, on a desk and on a phone. The times in them are those of the run.
 
-const FOLDER = "docs/screenshots";
+const FOLDER = "screenshots";
+
+/** The pictures that README shows. A run replaces those that are there. */
+const SHOWN = "docs/screenshots";
 
 const viewports: Record<Size, { width: number; height: number }> = {
   desktop: { width: 1280, height: 800 },
@@ -282,6 +285,9 @@ try {
   let total = 0;
   for (const size of Object.keys(viewports) as Size[]) {
     for (const series of all) total += await take(world, size, series);
+  }
+  for (const file of readdirSync(SHOWN)) {
+    copyFileSync(join(FOLDER, file), join(SHOWN, file));
   }
   console.log(`${FOLDER}: ${Math.round(total / 1024)} KiB`);
 } finally {
