@@ -1,0 +1,152 @@
+import { join } from "node:path";
+import { pathToFileURL } from "node:url";
+import pg from "pg";
+import type { openEngines as OpenEngines } from "../db/open.js";
+import {
+  inTurns,
+  isWanted,
+  newFolder,
+  OWN_BUILD,
+  readOptions,
+  report,
+} from "./support.js";
+
+// `npm run bench:store -- [part of a name …] [--rounds N] [--against <dist>] [--database postgres://…]`
+// measures the processor time of calls of the store, beside another build in the same process. With
+// a database, only the time of this process counts, and each build has a database of its own, as
+// the tables may differ.
+
+const options = readOptions({ rounds: 30 });
+const { against, database: url, rounds } = options;
+
+/** How many people write at the same time. */
+const CROWD = 100;
+
+/** How many turns of the crowd a round has for each kind of write. */
+const TURNS = url ? 2 : 10;
+
+/** How many writes of a round come alone. */
+const ALONE = url ? 50 : 200;
+
+/** How many rounds come first, so that all code is compiled. */
+const WARM_UP = url ? 5 : 20;
+
+const numbers = Array.from({ length: CROWD }, (_, i) => i);
+const traits = new Set<string>();
+const admin = url ? new pg.Client(url) : undefined;
+await admin?.connect();
+
+/** A store of a build, and the kinds of writes to it: each takes the number of a person. */
+async function open(dist: string, id: string) {
+  const { openEngines } = (await import(
+    pathToFileURL(join(dist, "db/open.js")).href
+  )) as { openEngines: typeof OpenEngines };
+  await admin?.query(`CREATE DATABASE "${id}"`);
+  const engines = await openEngines({
+    dataDir: newFolder(),
+    ...(url && { database: { url: withDatabase(url, id), pool: 10 } }),
+  });
+  const { store } = engines;
+  await store.worlds.create({
+    id,
+    title: "Bench",
+    domain: `${id}.example.org`,
+    config: { JWT_secrets: [{ issuer: "a", audience: "b", secret: "c" }] },
+    permission_config: {},
+  });
+  const { value: room } = await store.rooms.create(id, {
+    name: "Hall",
+    module_config: [{ type: "chat.native", config: {} }],
+  });
+  const enter = (i: number) =>
+    store.users.enter(id, { clientId: `guest ${i}`, traits, login: true });
+  const users = await Promise.all(numbers.map(enter));
+  await Promise.all(users.map((user) => store.chat.join(id, room.id, user.id)));
+  const poll = await store.polls.create(id, room.id, {
+    content: "Which?",
+    state: "open",
+    poll_type: "choice",
+    options: ["a", "b"].map((content, order) => ({ content, order })),
+  } as unknown as Parameters<typeof store.polls.create>[2]);
+
+  const choices = numbers.map(() => 0);
+  let patched = 0;
+  const works: Record<string, (i: number) => Promise<unknown>> = {
+    message: (i) =>
+      store.chat.send(id, room.id, {
+        sender: users[i]!.id,
+        content: { type: "text", body: `A message of the usual length, ${i}` },
+      }),
+    vote: (i) => {
+      choices[i] = 1 - choices[i]!;
+      const option = poll.options[choices[i]]!.id;
+      return store.polls.vote(id, room.id, poll.id, users[i]!.id, [option]);
+    },
+    login: enter,
+    "PATCH of a room": () =>
+      store.rooms.update(id, room.id, { sorting_priority: ++patched }),
+    "GET of a room": () => store.rooms.get(id, room.id),
+    "GET of a page of the chat": () =>
+      store.chat.events(id, room.id, { limit: 50 }),
+    "POST of a room": (i) =>
+      store.rooms.create(id, {
+        name: `Room ${i}`,
+        description: "Where people meet.",
+        module_config: [{ type: "chat.native", config: {} }],
+      }),
+  };
+  const close = async () => {
+    await engines.close();
+    await admin?.query(`DROP DATABASE "${id}"`);
+  };
+  return { works, close };
+}
+
+type Work = (i: number) => Promise<unknown>;
+
+const ways: Record<string, (work: Work) => Promise<number>> = {
+  async "of a crowd"(work) {
+    for (let i = 0; i < TURNS; i++) await Promise.all(numbers.map(work));
+    return TURNS * CROWD;
+  },
+  async alone(work) {
+    for (let i = 0; i < ALONE; i++) await work(i % CROWD);
+    return ALONE;
+  },
+};
+
+/** The processor time of a call on average, in microseconds. */
+async function spend(act: () => Promise<number>): Promise<number> {
+  const before = process.cpuUsage();
+  const count = await act();
+  const { user, system } = process.cpuUsage(before);
+  return (user + system) / count;
+}
+
+const name = `bench-${process.pid}`;
+const sides = [await open(OWN_BUILD, name)];
+if (against) sides.push(await open(against, `${name}-other`));
+try {
+  for (const kind of Object.keys(sides[0]!.works)) {
+    for (const [manner, way] of Object.entries(ways)) {
+      const work = `${kind}, ${manner}`;
+      if (!isWanted(options, work)) continue;
+      const measure = (side: (typeof sides)[number]) =>
+        spend(() => way(side.works[kind]!));
+      await inTurns(sides, WARM_UP, measure);
+      const [own, other] = await inTurns(sides, rounds, measure);
+      const to = other && { name: "the other build", values: other };
+      report(work, own!, "µs", to);
+    }
+  }
+} finally {
+  for (const { close } of sides) await close();
+  await admin?.end();
+}
+
+/** The address of a database on a server. */
+function withDatabase(server: string, database: string): string {
+  const address = new URL(server);
+  address.pathname = database;
+  return address.href;
+}
