@@ -29,6 +29,7 @@ import type { Gather } from "./plugins/gather.js";
 import outbound from "./plugins/outbound/index.js";
 import openapi from "./plugins/openapi/index.js";
 import programs from "./plugins/program/index.js";
+import sheets from "./plugins/sheets/index.js";
 import retention from "./plugins/retention.js";
 import setup, { type SetupKey } from "./plugins/setup.js";
 import replies from "./plugins/replies.js";
@@ -149,6 +150,7 @@ export const foyer: FastifyPluginCallback<FoyerOptions> = fp<FoyerOptions>(
     app.register(docs);
     app.register(feeds);
     app.register(programs);
+    app.register(sheets);
     app.register(webhooks);
     app.register(push, { publicUrl });
     app.register(retention, {

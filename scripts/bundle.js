@@ -13,6 +13,7 @@ import { manifestOfCommand, OUTSIDE, OUTSIDE_LIBRARY } from "./manifest.js";
 /** Modules that other modules start as threads or processes, from a file beside their own. */
 const THREADS = {
   "program-thread": "plugins/program/program-thread.ts",
+  "sheet-thread": "plugins/sheets/sheet-thread.ts",
   "writer-thread": "db/sqlite/engine/writer-thread.ts",
   "search-thread": "db/sqlite/engine/search-thread.ts",
   "image-process": "plugins/upload/image-process.ts",

@@ -41,6 +41,7 @@ export function rememberAnswer(
 /** A signal that aborts when a response was sent, or its client is gone. */
 export function clientGone(response: ServerResponse): AbortSignal {
   const controller = new AbortController();
+  if (response.destroyed) controller.abort();
   response.once("close", () => controller.abort());
   return controller.signal;
 }

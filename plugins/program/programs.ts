@@ -62,20 +62,28 @@ export class Programs {
 
   /**
    * Makes the program of a world agree with a document.
-   * @param admit is called when the document is read, and throws if its sender may not write any more.
+   * @param sender `admit` is called when the document is read, and throws if its sender may not write any
+   *   more. `gone` aborts when its sender has left.
    * @throws {InvalidData} with the line or the path where the document breaks.
    */
   async import(
     world: World,
     { bytes, isCsv, hosts }: SentDocument,
     options: ImportOptions,
-    { rights, admit }: { rights: ProgramRights; admit?: () => Promise<void> },
+    {
+      rights,
+      admit,
+      gone,
+    }: {
+      rights: ProgramRights;
+      admit?: () => Promise<void>;
+      gone?: AbortSignal;
+    },
     by?: Author,
   ): Promise<ImportResult> {
-    const document = await this.formats.read(bytes, {
-      isCsv,
-      zone: zoneOf(world),
-    });
+    const zone = zoneOf(world);
+    const reading = { isCsv, zone };
+    const document = await this.formats.read(world.id, bytes, reading, gone);
     await admit?.();
     const rooms = await this.#rooms(world.id, rights);
     const result = await this.store.program.import(

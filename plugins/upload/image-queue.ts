@@ -1,5 +1,6 @@
 import pLimit, { type LimitFunction } from "p-limit";
 import { Refusal } from "../http/errors.js";
+import { abandoned } from "../work/turns.js";
 import { MAX_PIXELS } from "./pixels.js";
 
 /** How many pixels may wait if all are of one world: a few of the largest images, or dozens of photos. */
@@ -9,9 +10,6 @@ const tooMany = () =>
   new Refusal(503, "Too many images are waiting. Try again soon.", {
     "retry-after": "10",
   });
-
-/** Discards output. */
-export const abandoned = () => new Refusal(408, "The client went away.");
 
 /** The images of one world. */
 interface Line {

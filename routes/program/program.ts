@@ -1,5 +1,6 @@
 import type { FastifyPluginAsync, FastifyRequest } from "fastify";
 import { authorOf } from "../../plugins/auth/author.js";
+import { clientGone } from "../../plugins/http/connections.js";
 import { forbidden, Refusal } from "../../plugins/http/errors.js";
 import { headerRefs } from "../../plugins/openapi/parts.js";
 import type { ProgramRights } from "../../plugins/program/programs.js";
@@ -168,7 +169,7 @@ const putProgram = endpoint(
     querystring: ImportQuery,
     response: { 200: ref(ImportedProgram) },
   },
-  async (request) => {
+  async (request, reply) => {
     const { server, query } = request;
     const { bytes } = request.body as Received;
     return server.programs.import(
@@ -189,6 +190,7 @@ const putProgram = endpoint(
           await request.admission!(request);
           await requireRooms(request);
         },
+        gone: clientGone(reply.raw),
       },
       authorOf(request),
     );

@@ -4,6 +4,7 @@ import type { Config } from "../../config.js";
 import { newFileKey } from "../../db/rules/file-rows.js";
 import { deleteFile } from "../../db/worlds.js";
 import { admitAgain, programUploader } from "../../plugins/auth/uploader.js";
+import { clientGone } from "../../plugins/http/connections.js";
 import { responseRef } from "../../plugins/openapi/parts.js";
 import { FileRefusal } from "../../plugins/http/errors.js";
 import { atMost, openForm, takeForms } from "../../plugins/upload/form.js";
@@ -60,7 +61,8 @@ const scheduleImport: FastifyPluginAsync<{
     async (request, reply) => {
       const { base } = request;
       const document = await receive(request);
-      const key = await importDocument(request, document, config);
+      const gone = clientGone(reply.raw);
+      const key = await importDocument(request, document, gone, config);
       return reply.code(201).send({ url: `${base}/media/${key}` });
     },
   );
@@ -93,6 +95,7 @@ async function receive(request: FastifyRequest): Promise<Received> {
 async function importDocument(
   request: FastifyRequest,
   { extension, bytes }: Received,
+  gone: AbortSignal,
   { worldMaxBytes }: Config["uploads"],
 ): Promise<string> {
   const { server, uploader } = request;
@@ -118,6 +121,7 @@ async function importDocument(
           sees: (room) => may(uploader, SEE, { ...place, room }),
         },
         admit,
+        gone,
       },
       { kind: "user", ...(user && { user: user.id }) },
     );

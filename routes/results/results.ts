@@ -1,13 +1,15 @@
 import { Readable } from "node:stream";
+import { setImmediate } from "node:timers/promises";
 import type { FastifyPluginAsync, FastifyReply, FastifyRequest } from "fastify";
-import pLimit from "p-limit";
 import { kinds, type ResultsKind } from "../../db/results/index.js";
 import { pages } from "../../db/results/lists.js";
 import type { Results, Times } from "../../db/results/results.js";
 import { resultsExported } from "../../db/rules/acts.js";
 import { authorOf } from "../../plugins/auth/author.js";
+import { clientGone } from "../../plugins/http/connections.js";
 import { headerRefs } from "../../plugins/openapi/parts.js";
 import { forbidden } from "../../plugins/http/errors.js";
+import { Turns } from "../../plugins/work/turns.js";
 import { type Cell, csvRow } from "../../schemas/plain/csv.js";
 import { isWithheld, LIVE, may, SEE } from "../../schemas/plain/permissions.js";
 import {
@@ -23,12 +25,13 @@ import { timeIn } from "./times.js";
 /** How many characters are sent at once. */
 const CHUNK = 16 * 1024;
 
-/** How large a table may be whose file is made in memory: in cells, and in characters. */
-const MAX_CELLS = 500_000;
-const MAX_TEXT = 16 * 1024 * 1024;
+/** How long records are made ready before others have their turn, in milliseconds. */
+const SLICE = 10;
 
-/** The longest text that a cell of XLSX may have. */
-const MAX_CELL = 32_767;
+/** The tables that are sent as they are read. A client that reads slowly keeps its place. */
+const sent = new Turns("exports of this event", {
+  ...{ atOnce: Infinity, ofWorld: 16, waiting: 0 },
+});
 
 const types: Record<ResultsFormat, string> = {
   json: "application/json; charset=utf-8",
@@ -91,27 +94,33 @@ export async function sendResults(
   const { room, format = "json" } = query;
   const world = request.world!.value.id;
   const found = kinds[kind] as unknown as Results<object>;
-  const records = await recordsFor(request, found, query);
-  if (!found.isAnonymous) {
-    await request.server.store.audit.record(
-      world,
-      resultsExported(kind, format, room),
-      authorOf(request),
-    );
-  }
+  const seen = await recordsFor(request, found, query);
+  const records = (async function* () {
+    if (!found.isAnonymous) {
+      await request.server.store.audit.record(
+        world,
+        resultsExported(kind, format, room),
+        authorOf(request),
+      );
+    }
+    yield* inSlices(seen);
+  })();
   reply.header("content-type", types[format]);
   reply.header(
     "content-disposition",
     `attachment; filename="${world}-${kind}.${format}"`,
   );
-  switch (format) {
-    case "json":
-      return send(reply, jsonOf(records));
-    case "csv":
-      return send(reply, csvOf(found, records));
-    case "xlsx":
-      return reply.send(await xlsxOf(found, records));
+  if (format === "xlsx") {
+    const { sheets } = request.server;
+    const rows = cellsOf(found, records);
+    const gone = clientGone(reply.raw);
+    return reply.send(await sheets.make(world, found.columns, rows, gone));
   }
+  return send(
+    reply,
+    world,
+    format === "json" ? jsonOf(records) : csvOf(found, records),
+  );
 }
 
 /**
@@ -171,18 +180,38 @@ function timesOf({ after, every }: ResultsQuery, hasTimes: boolean): Times {
   return { after: timeIn("after", after), every };
 }
 
+/** Lets others have their turn between slices of records. */
+async function* inSlices<T>(records: AsyncIterable<T>): AsyncGenerator<T> {
+  let began = performance.now();
+  for await (const record of records) {
+    yield record;
+    if (performance.now() - began < SLICE) continue;
+    await setImmediate();
+    began = performance.now();
+  }
+}
+
 /** Sends texts as fast as they are read. An error of the first one is the answer. */
-async function send(
+function send(
   reply: FastifyReply,
+  world: string,
   texts: AsyncGenerator<string>,
 ): Promise<FastifyReply> {
-  const chunks = inChunks(texts);
-  const first = await chunks.next();
-  const all = async function* () {
-    if (!first.done) yield first.value;
-    yield* chunks;
-  };
-  return reply.send(Readable.from(all(), { objectMode: false }));
+  return new Promise((resolve, reject) => {
+    const work = async () => {
+      const chunks = inChunks(texts);
+      const first = await chunks.next();
+      const all = async function* () {
+        if (!first.done) yield first.value;
+        yield* chunks;
+      };
+      const stream = Readable.from(all(), { objectMode: false });
+      const closed = new Promise((close) => stream.once("close", close));
+      resolve(reply.send(stream));
+      await closed;
+    };
+    sent.run(world, clientGone(reply.raw), work).catch(reject);
+  });
 }
 
 /** Joins short texts. */
@@ -207,65 +236,23 @@ async function* jsonOf(records: AsyncIterable<object>): AsyncGenerator<string> {
 }
 
 async function* csvOf(
-  { columns, rowsOf }: Results<object>,
+  found: Results<object>,
   records: AsyncIterable<object>,
 ): AsyncGenerator<string> {
-  yield csvRow(columns);
-  for await (const record of records) {
-    for (const row of rowsOf(record)) {
-      yield csvRow(columns.map((column) => row[column] ?? null));
-    }
-  }
+  yield csvRow(found.columns);
+  for await (const row of cellsOf(found, records)) yield csvRow(row);
 }
 
-/** Tables are in memory one at a time. */
-const oneAtATime = pLimit(1);
-
-/**
- * The file of a table. All its texts are cells of the type text, in which no program sees formulas.
- * @throws {InvalidData} if it is too large to be made in memory.
- */
-const xlsxOf = (
+/** The rows of records in a table. */
+async function* cellsOf(
   { columns, rowsOf }: Results<object>,
   records: AsyncIterable<object>,
-): Promise<Buffer> =>
-  oneAtATime(async () => {
-    const head = columns.map((value) => ({
-      value,
-      fontWeight: "bold" as const,
-    }));
-    const rows: ReturnType<typeof xlsxCell>[][] = [];
-    let size = 0;
-    for await (const record of records) {
-      for (const row of rowsOf(record)) {
-        const cells = columns.map((column) => row[column] ?? null);
-        for (const cell of cells) {
-          if (typeof cell === "string") size += cell.length;
-        }
-        rows.push(cells.map(xlsxCell));
-        const isLarge =
-          size > MAX_TEXT || rows.length * columns.length > MAX_CELLS;
-        if (!isLarge) continue;
-        throw new InvalidData({
-          format: [
-            "There is too much for one table. Ask for csv, or for a room.",
-          ],
-        });
-      }
+): AsyncGenerator<Cell[]> {
+  for await (const record of records) {
+    for (const row of rowsOf(record)) {
+      yield columns.map((column) => row[column] ?? null);
     }
-    const { default: writeExcelFile } = await import("write-excel-file/node");
-    return writeExcelFile([head, ...rows]).toBuffer();
-  });
-
-/** Characters that XML cannot have, and halves of characters. */
-const NOT_IN_XML = /[^\P{Cc}\t\n\r]|\p{Cs}|[\uFFFE\uFFFF]/gu;
-
-function xlsxCell(value: Cell) {
-  if (value === null) return null;
-  if (typeof value === "number") return { value, type: Number };
-  if (typeof value === "boolean") return { value, type: Boolean };
-  const text = value.replace(NOT_IN_XML, "\uFFFD").slice(0, MAX_CELL);
-  return { value: text.toWellFormed(), type: String };
+  }
 }
 
 export default routes;

@@ -1,0 +1,121 @@
+import t, { type Test } from "tap";
+import type { Store } from "../../db/contract/store.js";
+import { sealReport } from "../../plugins/auth/sealed-reports.js";
+import {
+  admin,
+  dial,
+  listen,
+  rawRequest,
+  rules,
+  serve,
+  until,
+  worldOf,
+} from "../helper.js";
+
+// Exports of results that are asked for at the same time.
+
+const permission_config = rules({
+  "world.feed": ["api"],
+  "user.list": ["api"],
+});
+
+const people = (world: string, format: string) =>
+  `/api/v1/worlds/${world}/results/people/?format=${format}`;
+
+/** A server whose exports begin, and go on when the test says so. */
+async function startGated(t: Test) {
+  let begun = 0;
+  const held: (() => void)[] = [];
+  const wrap = (store: Store): Store => ({
+    ...store,
+    audit: {
+      ...store.audit,
+      async record(...args) {
+        begun++;
+        await new Promise<void>((resolve) => held.push(resolve));
+        return store.audit.record(...args);
+      },
+    },
+  });
+  const worlds = ["a", "b"].map((id) => worldOf(id, { permission_config }));
+  const server = await serve(t, worlds, { wrap });
+  const port = await listen(server.app);
+  return {
+    store: server.store,
+    begun: () => begun,
+    /** Lets exports go on. */
+    release: () => held.splice(0).forEach((go) => go()),
+    /** Sends a request on a connection of its own. */
+    ask: (url: string, world?: string) => {
+      const wire = dial(t, port);
+      wire.send(
+        rawRequest(`GET ${url}`, {
+          ...(world !== undefined && { authorization: admin(world) }),
+        }),
+      );
+      return wire;
+    },
+  };
+}
+
+void t.test("spreadsheets", async (t) => {
+  const server = await startGated(t);
+  const { ask, begun, release, store } = server;
+  const visitor = { tokenId: "ada", traits: new Set(["admin", "api"]) };
+  const { id: user } = await store.users.enter("a", visitor);
+  const world = (await store.worlds.get("a"))!.value;
+  const report = sealReport(world, {
+    ...{ name: "attendee_list", format: "xlsx", user },
+    ...{ traits: ["admin", "api"], ends: Date.now() + 3_600_000 },
+  });
+  const link = `/api/v1/worlds/a/reports/${report}/`;
+
+  const first = ask(people("a", "xlsx"), "a");
+  await until(() => begun() === 1);
+  const second = ask(link);
+  await until(() => begun() === 2);
+  // Whichever comes first has the place.
+  const both = [ask(people("a", "xlsx"), "a"), ask(link)];
+  const [waiting, refused] = await Promise.race(
+    both.map(async (wire, i) => [both[1 - i]!, await wire.answer()] as const),
+  );
+  t.equal(refused.status, 503);
+  t.match(JSON.parse(refused.text), {
+    detail: "The server is busy with spreadsheets. Try again soon.",
+    code: "unavailable",
+  });
+  t.match(refused.headers, { "retry-after": /\d/ });
+  const other = ask(people("b", "xlsx"), "b");
+  t.equal(
+    (await ask("/api/v1/worlds/b/", "b").answer()).status,
+    200,
+    "all else is answered",
+  );
+  t.equal(begun(), 2, "two at a time on the server");
+
+  waiting.hangUp();
+  const next = ask(people("a", "xlsx"), "a");
+  first.hangUp();
+  release();
+  t.equal((await second.answer()).status, 200, "a link gets its file");
+  await until(() => begun() === 4);
+  release();
+  t.equal((await other.answer()).status, 200, "another world had its turn");
+  t.equal((await next.answer()).status, 200, "the place was free again");
+  t.equal(begun(), 4, "nothing is made for clients that left");
+});
+
+void t.test("tables that are sent as they are read", async (t) => {
+  const { ask, begun, release } = await startGated(t);
+  const wires = Array.from({ length: 16 }, () => ask(people("a", "csv"), "a"));
+  await until(() => begun() === 16);
+  const refused = await ask(people("a", "json"), "a").answer();
+  t.equal(refused.status, 503);
+  t.match(refused.text, /exports of this event/);
+  const other = ask(people("b", "json"), "b");
+  await until(() => begun() === 17);
+  release();
+  for (const wire of [...wires, other]) {
+    t.equal((await wire.answer()).status, 200);
+  }
+});
