@@ -39,5 +39,11 @@ async function write({ path, columns }: SheetTask): Promise<void> {
 }
 
 parentPort!.once("message", (task: SheetTask) => {
-  void write(task).then(() => parentPort!.postMessage("written"));
+  write(task).then(
+    () => parentPort!.postMessage("written"),
+    (error: unknown) => {
+      // It ends the thread, which reports it.
+      throw error;
+    },
+  );
 });
