@@ -369,7 +369,6 @@ export class Crowd {
     }
   }
 
-  /** Waits until no one is connected, as after the stop of the server. */
   leave(): void {
     this.#isOver = true;
     for (const connection of this.#connections) connection?.close();

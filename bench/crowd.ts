@@ -141,6 +141,17 @@ async function withSides(
   }
 }
 
+/** Opens sides without people, one after the other, so that no other one uses the machine. */
+async function oneByOne(
+  names: string[],
+  measure: (side: Side) => Promise<void>,
+): Promise<void> {
+  for (const name of names) {
+    const none = { people: 0, rooms: 1, speakers: 0 };
+    await withSides([name], none, ([side]) => measure(side!));
+  }
+}
+
 const works: Record<string, () => Promise<void>> = {
   "deliveries in one room": () =>
     withSides(
@@ -231,60 +242,39 @@ const works: Record<string, () => Promise<void>> = {
       },
     ),
 
-  "arrivals and a restart": async () => {
-    for (const name of sidesWith("collecting")) {
-      const side = await open(name, 1);
-      const { crowd } = side;
-      try {
-        await crowd.open(guestsOf(side, SPEAKERS));
-        await crowd.letSpeak(SPEAKERS);
-        crowd.joins.length = 0;
-        await crowd.open(guestsOf(side, people, 1000));
-        report(
-          `${people} arrive, 1,000 a second: p95, ${name}`,
-          [percentileOf(crowd.joins, 0.95)],
-          "ms",
-        );
-        report(`… refused or reset, ${name}`, [crowd.refused], "");
-        if (!side.restart) continue;
-        crowd.refused = 0;
-        const begun = performance.now();
-        await side.restart();
-        await crowd.until(
-          () => crowd.size >= people,
-          () => `${crowd.size} of ${people} are back`,
-        );
-        report(
-          `${people} are back after a restart, ${name}`,
-          [performance.now() - begun],
-          "ms",
-        );
-      } finally {
-        crowd.leave();
-        await side.server.stop();
-      }
-    }
-  },
+  "arrivals and a restart": () =>
+    oneByOne(sidesWith("collecting"), async (side) => {
+      const { crowd, name } = side;
+      await crowd.open(guestsOf(side, SPEAKERS));
+      await crowd.letSpeak(SPEAKERS);
+      crowd.joins.length = 0;
+      await crowd.open(guestsOf(side, people, 1000));
+      const p95 = percentileOf(crowd.joins, 0.95);
+      report(`${people} arrive, 1,000 a second: p95, ${name}`, [p95], "ms");
+      report(`… refused or reset, ${name}`, [crowd.refused], "");
+      if (!side.restart) return;
+      const begun = performance.now();
+      await side.restart();
+      await crowd.until(
+        () => crowd.size >= people,
+        () => `${crowd.size} of ${people} are back`,
+      );
+      const back = performance.now() - begun;
+      report(`${people} are back after a restart, ${name}`, [back], "ms");
+    }),
 
-  "memory of an idle person": async () => {
-    for (const name of sidesWith("bare")) {
-      const side = await open(name, 1);
-      try {
-        // The first people compile the code and fill caches.
-        await side.crowd.open(guestsOf(side, Math.ceil(people / 5)));
-        await sleep(5 * SETTLE_MS);
-        const before = residentOf(side.server.pid);
-        const there = side.crowd.size;
-        await side.crowd.open(guestsOf(side, people));
-        await sleep(10 * SETTLE_MS);
-        const each = (residentOf(side.server.pid) - before) / (people - there);
-        report(`an idle person, ${name}`, [each], "KiB");
-      } finally {
-        side.crowd.leave();
-        await side.server.stop();
-      }
-    }
-  },
+  "memory of an idle person": () =>
+    oneByOne(sidesWith("bare"), async (side) => {
+      // The first people compile the code and fill caches.
+      await side.crowd.open(guestsOf(side, Math.ceil(people / 5)));
+      await sleep(5 * SETTLE_MS);
+      const before = residentOf(side.server.pid);
+      const there = side.crowd.size;
+      await side.crowd.open(guestsOf(side, people));
+      await sleep(10 * SETTLE_MS);
+      const each = (residentOf(side.server.pid) - before) / (people - there);
+      report(`an idle person, ${side.name}`, [each], "KiB");
+    }),
 };
 
 for (const [name, measure] of Object.entries(works)) {

@@ -142,10 +142,9 @@ async function compare(
 ): Promise<void> {
   for (const side of all) await spend(side, work, WARM_UP);
   const values = await inTurns(all, rounds, (side) => spend(side, work));
-  report(name, values[0]!, "µs");
-  for (const [at, side] of all.entries()) {
-    if (at === 0) continue;
-    report(name, values[0]!, "µs", { name: side.name, values: values[at]! });
+  for (const [at, { name: to }] of all.entries()) {
+    const other = at > 0 && { name: to, values: values[at]! };
+    report(name, values[0]!, "µs", other || undefined);
   }
 }
 

@@ -28,7 +28,7 @@ const bare: Send = (to, text) => {
   for (const { socket } of to) socket.send(text);
 };
 
-/** The shortest and the longest time between two passes, in milliseconds. */
+/** How often it writes at most and at least. */
 const SHORTEST_PASS_MS = 8;
 const LONGEST_PASS_MS = 100;
 
@@ -145,14 +145,9 @@ async function serveRequests(): Promise<void> {
   announce((app.server.address() as AddressInfo).port);
 }
 
-interface Room {
-  listeners: Set<Listener>;
-  send: Send;
-}
-
 function serveSockets(newSend: () => Send): void {
-  const rooms = new Map<string, Room>();
-  const roomOf = (id: string): Room => {
+  const rooms = new Map<string, { listeners: Set<Listener>; send: Send }>();
+  const roomOf = (id: string) => {
     const known = rooms.get(id);
     if (known) return known;
     const room = { listeners: new Set<Listener>(), send: newSend() };

@@ -44,7 +44,7 @@ async function open(dist: string, id: string) {
   await admin?.query(`CREATE DATABASE "${id}"`);
   const engines = await openEngines({
     dataDir: newFolder(),
-    ...(url && { database: { url: withDatabase(url, id), pool: 10 } }),
+    ...(url && { database: { url: new URL(`/${id}`, url).href, pool: 10 } }),
   });
   const { store } = engines;
   await store.worlds.create({
@@ -103,7 +103,6 @@ async function open(dist: string, id: string) {
 }
 
 type Work = (i: number) => Promise<unknown>;
-
 const ways: Record<string, (work: Work) => Promise<number>> = {
   async "of a crowd"(work) {
     for (let i = 0; i < TURNS; i++) await Promise.all(numbers.map(work));
@@ -142,11 +141,4 @@ try {
 } finally {
   for (const { close } of sides) await close();
   await admin?.end();
-}
-
-/** The address of a database on a server. */
-function withDatabase(server: string, database: string): string {
-  const address = new URL(server);
-  address.pathname = database;
-  return address.href;
 }

@@ -131,7 +131,7 @@ interface SigningKey {
 /** Foyer with the world {@link WORLD}. It is made by commands and requests, so any build can be measured. */
 export interface Foyer extends Server {
   dataDir: string;
-  /** Signs a token for a user. @param traits what it may do. */
+  /** Signs a token. */
   token(uid: string | undefined, traits: string[]): string;
   /** Starts it again on the same data and port. */
   restart(): Promise<void>;
@@ -147,13 +147,12 @@ const UNLIMITED = {
 export async function startFoyer(build: string): Promise<Foyer> {
   const dataDir = newFolder();
   const program = join(build, "bundle/foyer.js");
+  const create = ["world", "create", WORLD, "--title", "The event"];
   const made = execFileSync(
     process.execPath,
-    [program, "world", "create", WORLD, "--title", "The event"].concat([
-      ...["--domain", "bench.example.org", "--json"],
-    ]),
-    { env: { ...process.env, DATA_DIR: dataDir } },
-  ).toString();
+    [program, ...create, "--domain", "bench.example.org", "--json"],
+    { env: { ...process.env, DATA_DIR: dataDir }, encoding: "utf8" },
+  );
   const { config } = JSON.parse(made) as {
     config: { JWT_secrets: SigningKey[] };
   };
