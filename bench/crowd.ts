@@ -19,7 +19,7 @@ import {
 // measures websockets with all people in one process, this one. The references are in references.ts.
 // Costs are processor time of the server. A message that is lost, doubled or out of order ends it.
 
-const options = readOptions({ people: 5000, rounds: 3 });
+const options = readOptions({ people: 5000, rounds: 3, least: 500 });
 const { people, rounds, seconds, against } = options;
 
 /** How many people send. */

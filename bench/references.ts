@@ -28,7 +28,6 @@ const bare: Send = (to, text) => {
   for (const { socket } of to) socket.send(text);
 };
 
-/** How often it writes at most and at least. */
 const SHORTEST_PASS_MS = 8;
 const LONGEST_PASS_MS = 100;
 

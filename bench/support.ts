@@ -28,8 +28,10 @@ export interface Options {
   wanted: string[];
 }
 
-/** Reads the command line. It ends the process with 2 if an option is unknown. */
-export function readOptions(defaults: Partial<Options> = {}): Options {
+/** Reads the command line. It ends the process with 2 if an option is wrong. */
+export function readOptions(
+  defaults: Partial<Options> & { least?: number },
+): Options {
   // A benchmark that is stopped stops its servers.
   process.once("SIGTERM", () => process.exit(1));
   const text = { type: "string" } as const;
@@ -44,11 +46,14 @@ export function readOptions(defaults: Partial<Options> = {}): Options {
         database: text,
       },
     });
+    const people = Number(values.people ?? defaults.people ?? 0);
+    const { least = 0 } = defaults;
+    if (!(people >= least)) throw new Error(`--people is at least ${least}.`);
     return {
+      people,
       against: values.against && resolve(values.against),
       rounds: Number(values.rounds ?? defaults.rounds ?? 5),
       seconds: Number(values.seconds ?? defaults.seconds ?? 4),
-      people: Number(values.people ?? defaults.people ?? 0),
       database: values.database,
       wanted: positionals,
     };
@@ -58,7 +63,6 @@ export function readOptions(defaults: Partial<Options> = {}): Options {
   }
 }
 
-/** Whether a measurement was asked for. */
 export const isWanted = ({ wanted }: Options, name: string): boolean =>
   wanted.length === 0 || wanted.some((part) => name.includes(part));
 
