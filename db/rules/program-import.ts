@@ -22,8 +22,8 @@ import { newSession, newSpeaker } from "./program-rows.js";
 export interface PresentProgram {
   sessions: readonly Session[];
   speakers: readonly Speaker[];
-  /** All rooms in the order of their list, and whether the caller may see each. */
-  rooms: readonly { id: string; name: string; isVisible: boolean }[];
+  /** The rooms that the caller may see, in the order of their list. All others are absent. */
+  rooms: readonly { id: string; name: string }[];
   /** Whether the world has a user with this id. */
   isUser: (id: string) => boolean;
   /** Whether this is the address of an upload of the world. */
@@ -70,9 +70,15 @@ export function planImport(
   const created: Session[] = [];
   const updated: Session[] = [];
   let unchanged = 0;
+  const isHidden = hiddenFrom(present.rooms);
+  let left = 0;
   const matched = new Matched(present.sessions);
   for (const session of document.sessions) {
     const before = matched.take(session);
+    if (before !== undefined && before !== "twice" && isHidden(before)) {
+      left++;
+      continue;
+    }
     if (before === "twice") {
       problems.add(session, {
         session: session.fields.title,
@@ -92,8 +98,9 @@ export function planImport(
     else if (isDeepStrictEqual(before, after)) unchanged++;
     else updated.push(after);
   }
+  if (left > 0) problems.add({ position: {} }, { message: LEFT });
   const deleted = removeMissing
-    ? missingOf(matched.rest(), present.rooms, problems)
+    ? missingOf(matched.rest(), isHidden, problems)
     : [];
   return {
     rooms: rooms.created,
@@ -120,27 +127,29 @@ export function planImport(
  */
 function missingOf(
   rest: readonly Session[],
-  rooms: PresentProgram["rooms"],
+  isHidden: (session: Session) => boolean,
   problems: Problems,
 ): string[] {
-  const hidden = hiddenOf(rooms);
-  const missing = rest.flatMap(({ id, import_id, room_id }) =>
-    import_id === null ? [] : [{ id, import_id, room_id }],
-  );
-  const deleted = missing.filter(
-    ({ room_id }) => room_id === null || !hidden.has(room_id),
-  );
+  const missing = rest.filter(({ import_id }) => import_id !== null);
+  const deleted = missing.filter((session) => !isHidden(session));
   if (deleted.length < missing.length) {
     problems.add({ position: {} }, { message: KEPT });
   }
   // In an order that does not depend on random ids.
   return deleted
-    .sort((a, b) => (a.import_id < b.import_id ? -1 : 1))
+    .sort((a, b) => (a.import_id! < b.import_id! ? -1 : 1))
     .map(({ id }) => id);
 }
 
-const hiddenOf = (rooms: PresentProgram["rooms"]): ReadonlySet<string> =>
-  new Set(rooms.flatMap(({ id, isVisible }) => (isVisible ? [] : [id])));
+/** Tells whether a session is in a room that the caller may not see. */
+function hiddenFrom(rooms: PresentProgram["rooms"]) {
+  const visible = new Set(rooms.map(({ id }) => id));
+  return ({ room_id }: Session): boolean =>
+    room_id !== null && !visible.has(room_id);
+}
+
+const LEFT =
+  "Sessions of the file that are in rooms that you may not see were left as they are.";
 
 const KEPT =
   "Imported sessions in rooms that you may not see were kept, though the file no longer has them.";
@@ -267,9 +276,9 @@ class Matched<T extends Stored> {
 /** Finds rooms by name, without regard to case, and notes those that are to be made. */
 class Rooms {
   readonly created: { id: string; name: string }[] = [];
-  readonly #byName = new Map<string, { id: string; isVisible: boolean }[]>();
+  /** Ids by the key of their name. */
+  readonly #byName = new Map<string, string[]>();
   readonly #ids: Set<string>;
-  readonly #hidden: ReadonlySet<string>;
 
   constructor(
     rooms: PresentProgram["rooms"],
@@ -277,31 +286,18 @@ class Rooms {
     private readonly problems: Problems,
   ) {
     this.#ids = new Set(rooms.map(({ id }) => id));
-    this.#hidden = hiddenOf(rooms);
-    for (const { name, ...room } of rooms) {
+    for (const { name, id } of rooms) {
       const key = keyOf(name);
-      this.#byName.set(key, [...(this.#byName.get(key) ?? []), room]);
+      this.#byName.set(key, [...(this.#byName.get(key) ?? []), id]);
     }
   }
 
   /**
    * The room of a session.
    * @param present the room where it is. It stays there if the document names a room that is
-   *   unknown, or several rooms of which this is one. It also stays in a room that the caller may
-   *   not see: in another one, they would read what it had.
+   *   unknown, or several rooms of which this is one.
    */
-  of(session: DocumentSession, present: string | null): string | null {
-    const room = this.#named(session, present);
-    if (room === present || present === null || !this.#hidden.has(present)) {
-      return room;
-    }
-    const { position, fields } = session;
-    const message = "It stayed in its room, which you may not see.";
-    this.problems.add({ position }, { session: fields.title, message });
-    return present;
-  }
-
-  #named(
+  of(
     { room, fields, position }: DocumentSession,
     present: string | null,
   ): string | null {
@@ -315,24 +311,22 @@ class Rooms {
       return present;
     }
     const named = this.#byName.get(keyOf(room.name)) ?? [];
-    if (named.length === 0) {
+    const [first] = named;
+    if (first === undefined) {
       if (this.mayCreate) return this.#create(room.name);
       problem(`There is no room called “${room.name}”.`);
       return present;
     }
-    const visible = named.filter(({ isVisible }) => isVisible);
-    if (visible.length > 1) {
+    if (named.length > 1) {
       problem(`More than one room is called “${room.name}”.`);
     }
-    // The caller means a room that they see, if there is one.
-    const [first = named[0]!] = visible;
-    return (named.find(({ id }) => id === present) ?? first).id;
+    return named.find((id) => id === present) ?? first;
   }
 
   #create(name: string): string {
     const id = randomUUID();
     this.created.push({ id, name: name.trim() });
-    this.#byName.set(keyOf(name), [{ id, isVisible: true }]);
+    this.#byName.set(keyOf(name), [id]);
     return id;
   }
 }

@@ -116,15 +116,37 @@ void t.test(
 void t.test("rooms are found by name, or made", async (t) => {
   const row = (title: string, name: string) => `${title},${name}\n`;
   const csv = (rows: string) => `title,room\n${rows}`;
-  const found = await put(csv(row("A", "secret")), { type: "csv" });
+  const noRoom = (name: string) => [
+    { line: 2, session: "A", message: `There is no room called “${name}”.` },
+  ];
+  for (const name of ["secret", "nowhere"]) {
+    const query = "?dry_run=true";
+    const found = await put(csv(row("A", name)), { type: "csv", query });
+    t.strictSame(
+      found.body,
+      counts({ created: 1, problems: noRoom(name) }),
+      "a hidden room is as one that does not exist",
+    );
+  }
+  const file = join(mkdtempSync(join(site.dataDir, "hidden-")), "a.csv");
+  writeFileSync(file, csv(row("A", "secret")));
+  await site.command("program", "import", "demo", file);
+  const exported = async () =>
+    JSON.parse((await site.command("program", "export", "demo")).stdout);
+  const program = await exported();
+  t.match(program, { sessions: [{ title: "A", room_id: hidden }] });
   t.strictSame(
-    found.body,
-    counts({ created: 1 }),
-    "a hidden room is named nowhere",
+    (await put(csv(row("A", "MAIN hall")), { type: "csv" })).body,
+    counts({
+      problems: [
+        {
+          message:
+            "Sessions of the file that are in rooms that you may not see were left as they are.",
+        },
+      ],
+    }),
   );
-  t.equal(await session("A"), undefined, "nor is its session shown");
-  const program = (await site.command("program", "export", "demo")).stdout;
-  t.match(JSON.parse(program), { sessions: [{ title: "A", room_id: hidden }] });
+  t.strictSame(await exported(), program, "it is left as it is");
   const other = { type: "csv", query: "?remove_missing=true" } as const;
   const kept = await put(csv(row("B", "MAIN hall")), other);
   t.match(
@@ -132,7 +154,7 @@ void t.test("rooms are found by name, or made", async (t) => {
     counts({ created: 1, problems: [{ message: /may not see were kept/ }] }),
   );
   t.match(
-    JSON.parse((await site.command("program", "export", "demo")).stdout),
+    await exported(),
     { sessions: [{ title: "A" }, { title: "B" }] },
     "an importer deletes only what they see",
   );

@@ -56,10 +56,7 @@ export const importWrites = (sql: Sql, log: DomainLog) => ({
       {
         sessions: valuesOf(before.sessions),
         speakers: valuesOf(before.speakers),
-        rooms: rooms.map((room) => ({
-          ...room,
-          isVisible: visible.has(room.id),
-        })),
+        rooms: rooms.filter(({ id }) => visible.has(id)),
         ...references,
       },
       options,

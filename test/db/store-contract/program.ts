@@ -91,19 +91,19 @@ export async function programContract(contract: Contract): Promise<void> {
 
     const before = await head();
     const same = { ...none, unchanged: COUNT, rooms_created: 0 };
-    t.match(await run(numbered(COUNT)), same);
+    const rooms = await store.rooms.all("demo", { page: 1, pageSize: 100 });
+    const seen = rooms.map(({ value }) => value.id);
+    t.match(await run(numbered(COUNT), {}, seen), same);
     t.equal(await head(), before, "the same again is no write");
     await addSession(store, { title: "by hand" });
     t.match(
       await run(documentOf(["Other"])),
-      { ...none, updated: 1, problems: { length: 1 } },
+      { ...none, problems: { length: 2 } },
       "sessions in rooms that the author does not see stay",
     );
-    const rooms = await store.rooms.all("demo", { page: 1, pageSize: 100 });
-    const seen = rooms.map(({ value }) => value.id);
     t.match(await run(documentOf(["Other"]), {}, seen), {
       ...none,
-      ...{ unchanged: 1, deleted: COUNT - 1 },
+      ...{ updated: 1, deleted: COUNT - 1 },
     });
     const { sessions } = await (await open()).program.get("demo");
     t.strictSame(
@@ -113,28 +113,68 @@ export async function programContract(contract: Contract): Promise<void> {
     );
   });
 
-  await contract("no import moves what is hidden", async (t, store) => {
+  await contract("to an import, hidden is absent", async (t, store) => {
     const two = documentOf(["Secret", "Open"]);
     await store.program.import("demo", two, { createRooms: true }, scope);
-    const where = async () => {
-      const { sessions } = await store.program.get("demo");
-      return sessions.find(({ value }) => value.import_id === "s0")!.value;
+    const sessionsNow = async () =>
+      (await store.program.get("demo")).sessions.map(({ value }) => value);
+    const stored = async (import_id: string) =>
+      (await sessionsNow()).find((session) => session.import_id === import_id)!;
+    const hidden = await stored("s0");
+    const { room_id: seen } = await stored("s1");
+    const visible = { ...scope, visibleRooms: [seen!] };
+    const imports = (
+      session: Partial<DocumentSession>,
+      options: ImportOptions = {},
+      sight = visible,
+    ) => {
+      const sessions = [{ ...two.sessions[0]!, ...session }];
+      const document = { ...two, sessions };
+      return store.program.import("demo", document, options, sight);
     };
-    const from = (await where()).room_id!;
-    const rooms = await store.rooms.all("demo", { page: 1, pageSize: 100 });
-    const open = rooms.find(({ value }) => value.name === "Room 1")!.value.id;
-    for (const room of [{ id: open }, { name: "Room 1" }, null]) {
-      const move = (to: DocumentSession["room"], visibleRooms: string[]) => {
-        const sessions = [{ ...two.sessions[0]!, room: to }];
-        const sight = { ...scope, visibleRooms };
-        return store.program.import("demo", { ...two, sessions }, {}, sight);
-      };
-      t.match(await move(room, [open]), { problems: { length: 1 } });
-      t.equal((await where()).room_id, from, "it stays in the hidden room");
-      t.match(await move(room, [open, from]), { updated: 1, problems: [] });
-      t.equal((await where()).room_id, room && open);
-      await move({ id: from }, [open, from]);
+    const nothing = { created: 0, updated: 0, unchanged: 0, deleted: 0 };
+    const general = [{ message: /^Sessions .* rooms that you may not see/ }];
+    const untouched: [string, Partial<DocumentSession>][] = [
+      ["as it is", {}],
+      ["with another title", { fields: { title: "Other" } }],
+      ["by id", { import_id: "other", id: hidden.id }],
+      ["to a room by id", { room: { id: seen! } }],
+      ["to a room by name", { room: { name: "Room 1" } }],
+      ["to no room", { room: null }],
+    ];
+    for (const dryRun of [true, false]) {
+      for (const [name, session] of untouched) {
+        const got = await imports(session, { dryRun });
+        t.match(got, { ...nothing, problems: general }, name);
+        t.strictSame(await stored("s0"), hidden, `${name} changes nothing`);
+      }
+      for (const [name, import_id, session] of [
+        ["a new one", "new", {}],
+        ["one that the caller sees", "s1", { fields: { title: "Open" } }],
+      ] as const) {
+        for (const [room, message] of [
+          [{ name: "room 0" }, /There is no room called/],
+          [{ id: hidden.room_id! }, /There is no room with the id/],
+        ] as const) {
+          t.match(
+            await imports({ ...session, import_id, room }, { dryRun }),
+            { problems: [{ message }] },
+            `${name} into a hidden room`,
+          );
+        }
+      }
     }
+    t.equal((await stored("new")).room_id, null);
+    t.equal((await stored("s1")).room_id, seen);
+    const named = { import_id: "own", room: { name: "Room 0" } };
+    t.match(
+      await imports(named, { createRooms: true }),
+      { created: 1, rooms_created: 1, problems: [] },
+      "a room of the name of a hidden one is made",
+    );
+    t.not((await stored("own")).room_id, hidden.room_id);
+    const whole = { ...scope, visibleRooms: [seen!, hidden.room_id!] };
+    t.match(await imports({ room: { id: seen! } }, {}, whole), { updated: 1 });
   });
 
   await contract("a hidden room has the name of another", async (t, store) => {
