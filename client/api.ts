@@ -974,7 +974,7 @@ export interface components {
       domain?: string | null;
     };
     /**
-     * @description The fields of a room to replace. Unknown fields are refused.
+     * @description The fields of a room to replace. Unknown fields are refused. `picture`, `force_join` and `schedule_data` are not in the answer; the websocket command `room.config.get` has them.
      * @example {
      *       "name": "Hallway"
      *     }
@@ -993,6 +993,14 @@ export interface components {
        * @example live.example.org
        */
       domain?: string | null;
+      /** @description The address of an image. */
+      picture?: string | null;
+      /** @description Whether everybody who enters the world joins the room. */
+      force_join?: boolean;
+      /** @description What the room shows at present, at most 16 KiB of JSON; null for nothing. */
+      schedule_data?: {
+        [key: string]: unknown;
+      } | null;
     };
     /**
      * @description A page of the rooms that the caller may see.

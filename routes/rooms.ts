@@ -12,6 +12,8 @@ import {
   RoomParams,
   RoomsQuery,
 } from "../schemas/rooms.js";
+import { given } from "../schemas/plain/given.js";
+import { InvalidData, scheduleFault } from "../schemas/validate.js";
 import { ref } from "../schemas/values.js";
 import { WorldParams } from "../schemas/worlds.js";
 import { endpoint } from "./endpoint.js";
@@ -132,12 +134,20 @@ const updateRoom = endpoint(
   async (request, reply) => {
     const { store } = request.server;
     const { world_id, room_id } = request.params;
+    const { picture, force_join, schedule_data, ...fields } = request.body;
+    const fault = scheduleFault(schedule_data);
+    if (fault) throw new InvalidData({ schedule_data: [fault] });
+    const extras = given({
+      picture: picture === "" ? null : picture,
+      force_join,
+      schedule_data,
+    });
     const versions = request.expectedVersions();
     return reply.sendVersioned(
       await store.rooms.update(
         world_id,
         room_id,
-        request.body,
+        { ...fields, extras },
         versions,
         authorOf(request),
       ),

@@ -3,7 +3,16 @@ import { WorldParams } from "./worlds.js";
 import { PermissionConfig } from "./rules.js";
 import { PageOf, PageQuery } from "./pages.js";
 import { domain } from "./plain/texts.js";
-import { Domain, List, OneOf, ref, Text, TextOrNull, Title } from "./values.js";
+import {
+  AnyObjectOrNull,
+  Domain,
+  List,
+  OneOf,
+  ref,
+  Text,
+  TextOrNull,
+  Title,
+} from "./values.js";
 
 /** A content module of a room: its type, and the settings of that type. */
 export const Module = Type.Unsafe<Record<string, unknown> & { type: string }>(
@@ -76,6 +85,25 @@ export const RoomDraft = Type.Object(
 );
 export type RoomDraft = Static<typeof RoomDraft>;
 
+/**
+ * The settings of a room that its REST representation lacks, because that is the one of Venueless. One
+ * request writes them together with the others.
+ */
+const settings = {
+  picture: TextOrNull({
+    maxLength: 2000,
+    description: "The address of an image.",
+  }),
+  force_join: Type.Boolean({
+    description: "Whether everybody who enters the world joins the room.",
+  }),
+  schedule_data: Type.Unsafe<Record<string, unknown> | null>({
+    ...AnyObjectOrNull,
+    description:
+      "What the room shows at present, at most 16 KiB of JSON; null for nothing.",
+  }),
+};
+
 /** The fields of a room to change. An `id` must be the present one. */
 export const RoomChanges = Type.Partial(
   Type.Object({
@@ -83,10 +111,12 @@ export const RoomChanges = Type.Partial(
     name: Title,
     ...optionalFields,
     domain: ownDomain,
+    ...settings,
   }),
   {
     $id: "RoomChanges",
-    description: "The fields of a room to replace. Unknown fields are refused.",
+    description:
+      "The fields of a room to replace. Unknown fields are refused. `picture`, `force_join` and `schedule_data` are not in the answer; the websocket command `room.config.get` has them.",
     additionalProperties: false,
     examples: [{ name: "Hallway" }],
   },

@@ -29,6 +29,13 @@ export const boundFault = (
     ? `Must be at most ${bytes / 1024} KiB of JSON.`
     : undefined);
 
+/** The most schedule data of a room, in bytes of JSON. */
+const MAX_SCHEDULE = 16 * 1024;
+
+/** The fault of the schedule data of a room, which all its viewers get. */
+export const scheduleFault = (data: unknown): string | undefined =>
+  boundFault(data ?? null, MAX_SCHEDULE);
+
 /** Whether JSON has too many values or levels. Takes a tenth of the time of its validation. */
 export function countFault(
   value: unknown,

@@ -52,6 +52,13 @@ TypeRegistry.Set<TextOptions>(
   (schema, value) => textFault(schema, value) === undefined,
 );
 
+/** Any JSON object, or null. */
+export const AnyObjectOrNull = Type.Unsafe<Record<string, unknown> | null>(
+  Type.Union([Type.Object({}, { additionalProperties: true }), Type.Null()], {
+    [Expected]: "an object or null",
+  }),
+);
+
 /** A reference to a named schema, which a document contains only once. */
 export function ref<T extends TSchema>(schema: T): TUnsafe<Static<T>> {
   if (schema.$id === undefined)

@@ -89,7 +89,7 @@ export interface RoomValue extends Room {
 }
 
 /** The fields of a room to replace. Omitted extras stay. */
-export interface RoomUpdate extends RoomChanges {
+export interface RoomUpdate extends Omit<RoomChanges, keyof RoomExtras> {
   extras?: Partial<RoomExtras> | undefined;
 }
 

@@ -46,6 +46,8 @@ export const liveErrors = {
   "user.unblock.self": "The user is the caller.",
   "config.invalid":
     "The world or the room cannot have these settings; details says which.",
+  "config.changed":
+    "The settings are no longer the expected ones: another user changed them.",
   "room.unknown": "There is no such room in this world.",
   "room.unknown_reaction": "There is no such reaction.",
   "room.unknown_schedule_data": "What the room shows has an unknown form.",

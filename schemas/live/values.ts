@@ -2,6 +2,8 @@ import { Type, type TObject, type TProperties } from "@sinclair/typebox";
 import { Bounds, Expected } from "../plain/texts.js";
 import { OneOf, Text, TextOrNull } from "../values.js";
 
+export { AnyObjectOrNull } from "../values.js";
+
 /** A payload without content: the web client of Venueless sends `null`. */
 export const Nothing = Type.Unsafe<Record<string, unknown> | null | undefined>(
   Type.Union([Type.Object({}, { additionalProperties: true }), Type.Null()], {
@@ -20,13 +22,6 @@ export const Payload = <P extends TProperties>(
 /** Any JSON object. */
 export const AnyObject = Type.Unsafe<Record<string, unknown>>(
   Type.Object({}, { additionalProperties: true }),
-);
-
-/** Any JSON object, or null. */
-export const AnyObjectOrNull = Type.Unsafe<Record<string, unknown> | null>(
-  Type.Union([Type.Object({}, { additionalProperties: true }), Type.Null()], {
-    [Expected]: "an object or null",
-  }),
 );
 
 /** An empty object: the answer of a command without a result. */

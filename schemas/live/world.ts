@@ -109,10 +109,16 @@ export type WorldSettings = Static<typeof WorldSettings>;
 
 const { available_permissions: _, ...writable } = settings;
 
-/** Some settings of a world. Values that a world cannot have are `config.invalid`. */
-export const WorldPatch = Payload(
-  Type.Partial(Type.Object(writable)).properties,
-);
+const some = Type.Partial(Type.Object(writable)).properties;
+
+/**
+ * Some settings of a world. Values that a world cannot have are `config.invalid`. If others than
+ * those in `expected` are there now, nothing is written, and the error is `config.changed`.
+ */
+export const WorldPatch = Payload({
+  ...some,
+  expected: Type.Optional(AnyObject),
+});
 export type WorldPatch = Static<typeof WorldPatch>;
 
 export const worldCommands = {
@@ -127,7 +133,7 @@ export const worldCommands = {
     summary: "Changes some settings of the world",
     payload: WorldPatch,
     result: WorldSettings,
-    errors: ["config.invalid"],
+    errors: ["config.invalid", "config.changed"],
     example: { title: "Summit 2027", connection_limit: 5 },
   }),
 } as const;

@@ -217,6 +217,23 @@ void t.test("world.config.patch refuses", async (t) => {
   t.same(await guest.all(), [], "and there is no push");
 });
 
+void t.test("a patch says which settings it expects", async (t) => {
+  const live = await startLive(t);
+  const admin = await live.admin();
+  const { title, trait_grants } = await admin.do("world.config.get");
+  const patch = (expected: Json) =>
+    admin.code("world.config.patch", { title: "Mine", expected });
+  const before = await admin.do("world.config.get");
+  const changed = "config.changed";
+  t.equal(await patch({ title: "Theirs" }), changed);
+  t.equal(await patch({ title, trait_grants: {} }), changed);
+  t.equal(await patch({ nothing: null }), changed, "there is no such setting");
+  t.equal(await patch([]), "config.invalid");
+  t.same(await admin.do("world.config.get"), before, "nothing is stored");
+  t.equal(await patch({ title, trait_grants }), "ok");
+  t.equal((await admin.do("world.config.get")).title, "Mine");
+});
+
 void t.test("world.updated is coalesced", async (t) => {
   const live = await startLive(t);
   const [admin, guest] = [await live.admin(), await live.guest()];

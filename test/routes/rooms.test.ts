@@ -22,7 +22,7 @@ const whole = {
 };
 
 void t.test("a room is made, read, changed and deleted", async (t) => {
-  const { call } = await serve(t);
+  const { call, store } = await serve(t);
 
   const made = await call({
     method: "POST",
@@ -56,6 +56,30 @@ void t.test("a room is made, read, changed and deleted", async (t) => {
   t.equal(changed.status, 200);
   t.strictSame(changed.body, { id, ...whole });
   t.strictSame((await call({ url, as })).body, changed.body);
+
+  const more = {
+    ...{ name: "Hall", picture: "https://a.example/x.png", force_join: true },
+    schedule_data: { title: "Opening" },
+  };
+  const all = await call({ method: "PATCH", url, as, body: more });
+  t.strictSame(all.body, { id, ...whole, name: "Hall" });
+  const { picture, force_join, schedule_data } = more;
+  const stored = async () => (await store.rooms.get("demo", id))!.value;
+  t.match((await stored()).extras, { picture, force_join, schedule_data });
+  for (const wrong of [
+    { picture: 5 },
+    { force_join: "yes" },
+    { schedule_data: { title: "x".repeat(17_000) } },
+  ]) {
+    const body = { name: "Half", ...wrong };
+    const { status } = await call({ method: "PATCH", url, as, body });
+    t.equal(status, 400);
+    t.match(await stored(), { name: "Hall", extras: { picture } });
+  }
+  const none = { picture: "", schedule_data: null };
+  await call({ method: "PATCH", url, as, body: none });
+  const cleared = { picture: null, schedule_data: null, force_join: true };
+  t.match((await stored()).extras, cleared);
 
   const deleted = await call({ method: "DELETE", url, as });
   t.equal(deleted.status, 204);

@@ -21,7 +21,10 @@ import {
   traitsOf,
 } from "../../web/state/rules.js";
 import { worldFaults } from "../../web/state/world-form.js";
+import { Session } from "../../web/state/session.js";
 import {
+  liveRules,
+  liveSettings,
   ROLES,
   worldRules,
   worldSettings,
@@ -33,7 +36,7 @@ async function connect(t: Test) {
   const baseUrl = `http://127.0.0.1:${await listen(app)}`;
   const token = tokenOf(keyOf("demo"), { uid: "7", traits: ["admin", "api"] });
   const as = (token: string) => new Foyer({ baseUrl, world: "demo", token });
-  return { as, token, foyer: as(token) };
+  return { as, token, baseUrl, foyer: as(token) };
 }
 
 void t.test("a draft of the settings of a world", async (t) => {
@@ -118,6 +121,35 @@ void t.test("a draft of rules", async (t) => {
   t.same(permission_config["room.view"], [["attendee", "speaker"]]);
   t.notOk("room.create" in permission_config);
   t.notOk(ROLES in permission_config);
+});
+
+void t.test("two hosts who save at once get a conflict", async (t) => {
+  const { foyer, token, baseUrl } = await connect(t);
+  const session = new Session({ baseUrl, world: "demo", identity: { token } });
+  t.teardown(() => session.close());
+  const ways = [
+    ["rules", "room.view", () => worldRules(foyer)],
+    ["rules without the keys", "room.view", () => liveRules(session.live)],
+    ["settings", "title", () => worldSettings(foyer)],
+    ["settings without the keys", "title", () => liveSettings(session.live)],
+  ] as const;
+  for (const [way, name, source] of ways) {
+    const drafts = [new Draft(source()), new Draft(source())];
+    const word = (i: number) => `${way}-${i}`.replaceAll(" ", "-");
+    const mine = (i: number) => (name === "title" ? word(i) : [word(i)]);
+    await Promise.all(drafts.map((draft) => draft.load()));
+    drafts.forEach((draft, i) => draft.set(name, mine(i)));
+    const saved = await Promise.all(drafts.map((draft) => draft.save()));
+    t.same([...saved].sort(), [false, true], way);
+    const first = saved.indexOf(true);
+    const late = drafts[1 - first]!;
+    t.same(late.now.theirs?.values[name], mine(first), `${way}: theirs`);
+    t.same(late.now.values?.[name], mine(1 - first), `${way}: mine`);
+    late.keepMine();
+    t.ok(await late.save(), way);
+    await drafts[first]!.load();
+    t.same(drafts[first]!.saved?.[name], mine(1 - first), way);
+  }
 });
 
 void t.test("a rotation of keys locks no user out", async (t) => {

@@ -1,6 +1,5 @@
 import {
   FoyerError,
-  LiveError,
   type Commands,
   type Foyer,
   type Live,
@@ -26,23 +25,11 @@ export interface RoomValues {
 
 export type Field = keyof RoomValues;
 
-/** The fields of REST, which are written together or not at all. */
-const REST = [
-  "name",
-  "description",
-  "module_config",
-  "permission_config",
-  "sorting_priority",
-] as const satisfies readonly Field[];
-
-/** The fields that only the live API has. */
-const LIVE = [
-  "picture",
-  "force_join",
-  "schedule_data",
-] as const satisfies readonly Field[];
-
-export const fields: readonly Field[] = [...REST, ...LIVE];
+export const fields: readonly Field[] = [
+  ...(["name", "description", "module_config"] as const),
+  ...(["permission_config", "sorting_priority"] as const),
+  ...(["picture", "force_join", "schedule_data"] as const),
+];
 
 /** The parts of a form, each with the fields that it shows. */
 export const parts = {
@@ -121,23 +108,15 @@ export class RoomEditor {
     return this.#base === base && etag !== base?.etag;
   }
 
-  /** Writes the differences from the loaded values. */
+  /** Writes the differences from the loaded values, all or none. */
   async save(values: RoomValues): Promise<Outcome> {
     const base = this.#base!;
-    const rest = changed(REST, base.values, values);
-    const extras = changed(LIVE, base.values, values);
+    const changes = changed(base.values, values);
     try {
-      // Also without changes: the live API does not know If-Match.
-      const { etag } = await this.#api.updateRoom(this.id, rest, {
+      const { etag } = await this.#api.updateRoom(this.id, changes, {
         ifMatch: base.etag,
       });
-      this.#base = { etag, values: { ...base.values, ...rest } };
-      if (Object.keys(extras).length > 0) {
-        await this.#live.call("room.config.patch", {
-          room: this.id,
-          ...(extras as Partial<Pick<RoomValues, (typeof LIVE)[number]>>),
-        });
-      }
+      this.#base = { etag, values: { ...base.values, ...changes } };
     } catch (error) {
       if (isConflict(error)) return { is: "changed" };
       const problems = problemsOf(error);
@@ -180,11 +159,9 @@ const isConflict = (error: unknown): boolean =>
 
 /** The messages about the values that were sent; undefined for another error. */
 function problemsOf(error: unknown): Problems | undefined {
-  if (error instanceof FoyerError && error.status === 400) {
-    return Object.keys(error.fields).length > 0 ? error.fields : undefined;
-  }
-  return error instanceof LiveError && Object.keys(error.details).length > 0
-    ? error.details
+  const isInvalid = error instanceof FoyerError && error.status === 400;
+  return isInvalid && Object.keys(error.fields).length > 0
+    ? error.fields
     : undefined;
 }
 
@@ -211,13 +188,9 @@ const normal = (values: RoomValues, field: Field): unknown =>
 const agrees = (field: Field, a: RoomValues, b: RoomValues): boolean =>
   isSame(normal(a, field), normal(b, field));
 
-function changed(
-  names: readonly Field[],
-  before: RoomValues,
-  after: RoomValues,
-): Partial<RoomValues> {
+function changed(before: RoomValues, after: RoomValues): Partial<RoomValues> {
   return Object.fromEntries(
-    names
+    fields
       .filter((field) => !agrees(field, before, after))
       .map((field) => [field, after[field]]),
   );

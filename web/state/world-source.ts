@@ -1,4 +1,5 @@
 import type {
+  Commands,
   Foyer,
   Live,
   Versioned,
@@ -8,6 +9,7 @@ import type {
 import { given } from "../../schemas/plain/given.js";
 import { Conflict, type Snapshot, type Source, type Values } from "./draft.js";
 import type { PermissionConfig } from "./rules.js";
+import { codeOf } from "./session.js";
 
 // The settings of a world, and its rules, as values of a draft. The keys that sign
 // tokens are never among them.
@@ -15,6 +17,7 @@ import type { PermissionConfig } from "./rules.js";
 /** The part of the HTTP API that is used. */
 export type WorldApi = Pick<Foyer, "getWorld" | "updateWorld">;
 type Calls = Pick<Live, "call">;
+type Settings = Commands["world.config.get"]["result"];
 
 const CONFIG = "config.";
 
@@ -67,27 +70,50 @@ export const configOf = (values: Values): Values =>
     ),
   );
 
-/**
- * The settings of a world over the live connection, for users who may update a world but not
- * see its keys. It has no versions, so it compares the values right before a write, and
- * writes only changed ones.
- */
+/** The settings of a world over the live connection, for users who may not see its keys. */
 export function liveSettings(live: Calls): Source {
-  const read = async (): Promise<Snapshot> => {
-    const { title, ...settings } = await live.call("world.config.get");
-    const shown = Object.fromEntries(LIVE.map((key) => [key, settings[key]]));
-    const values = { title, ...valuesOf(shown) };
-    return { values, version: JSON.stringify(values) };
+  const shown = ({ title, ...settings }: Settings): Values => ({
+    title,
+    ...Object.fromEntries(LIVE.map((key) => [key, settings[key]])),
+  });
+  return liveSource(live, shown, {
+    valuesOf: ({ title, ...settings }) => ({ title, ...valuesOf(settings) }),
+    patchOf: (values, changed) =>
+      Object.fromEntries(
+        changed.map((name) => [name.replace(CONFIG, ""), values[name]]),
+      ),
+  });
+}
+
+/**
+ * Reads and writes some settings over the live connection. The version of a snapshot is their
+ * values: the server writes only if these are still the present ones.
+ */
+function liveSource(
+  live: Calls,
+  shown: (settings: Settings) => Values,
+  {
+    valuesOf,
+    patchOf,
+  }: {
+    valuesOf: (shown: Values) => Values;
+    patchOf: (values: Values, changed: readonly string[]) => Values;
+  },
+): Source {
+  const snapshot = (settings: Settings): Snapshot => {
+    const present = shown(settings);
+    return { values: valuesOf(present), version: JSON.stringify(present) };
   };
   return {
-    read,
+    read: async () => snapshot(await live.call("world.config.get")),
     async write(values, changed, version) {
-      await expect(version, read);
-      const patch = Object.fromEntries(
-        changed.map((name) => [name.replace(CONFIG, ""), values[name]]),
-      );
-      await live.call("world.config.patch", patch);
-      return read();
+      const expected = JSON.parse(version) as Values;
+      const patch = { ...patchOf(values, changed), expected };
+      try {
+        return snapshot(await live.call("world.config.patch", patch));
+      } catch (error) {
+        throw codeOf(error) === "config.changed" ? new Conflict() : error;
+      }
     },
   };
 }
@@ -121,25 +147,11 @@ export const rulesIn = (values: Values = {}): PermissionConfig => {
 };
 
 /** The rules of a world over the live connection. */
-export function liveRules(live: Calls): Source {
-  const read = async (): Promise<Snapshot> => {
-    const { trait_grants } = await live.call("world.config.get");
-    return { values: trait_grants, version: JSON.stringify(trait_grants) };
-  };
-  return {
-    read,
-    async write(values, _, version) {
-      await expect(version, read);
-      const trait_grants = given(values) as PermissionConfig;
-      await live.call("world.config.patch", { trait_grants });
-      return read();
-    },
-  };
-}
-
-async function expect(version: string, read: () => Promise<Snapshot>) {
-  if ((await read()).version !== version) throw new Conflict();
-}
+export const liveRules = (live: Calls): Source =>
+  liveSource(live, ({ trait_grants }) => ({ trait_grants }), {
+    valuesOf: ({ trait_grants }) => trait_grants as Values,
+    patchOf: (values) => ({ trait_grants: given(values) }),
+  });
 
 const rulesOf = ({
   permission_config,

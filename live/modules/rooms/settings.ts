@@ -1,6 +1,6 @@
 import type { Commands } from "../../../schemas/live/index.js";
 import { RoomChanges } from "../../../schemas/rooms.js";
-import { boundFault, compileValidator } from "../../../schemas/validate.js";
+import { compileValidator, scheduleFault } from "../../../schemas/validate.js";
 import { given } from "../../../schemas/plain/given.js";
 import type { Context, RoomContext } from "../../context.js";
 import type { CommandTable } from "../../module.js";
@@ -34,8 +34,11 @@ export const settings: CommandTable<
   "room.schedule": { inRoom: "room.announce", handler: schedule },
 };
 
-async function getConfig({ room }: RoomContext<RoomPorts>) {
-  return roomSettings(room.value);
+/** Reads the store: what others see of the room may be older than the last write. */
+async function getConfig({ ports, connection, room }: RoomContext<RoomPorts>) {
+  const { rooms } = ports.store;
+  const now = await rooms.get(connection.world, room.value.id);
+  return roomSettings((now ?? room).value);
 }
 
 /** Decimal text as a number. */
@@ -96,12 +99,9 @@ async function reorder(
 /** The keys of the schedule data that clients use. */
 const SCHEDULE_KEYS = new Set(["session", "title", "computeSession"]);
 
-/** The most schedule data, in bytes of JSON. */
-const MAX_SCHEDULE = 16 * 1024;
-
 /** Bounds the schedule data, which all viewers of the room get with it. */
 function boundSchedule(data: unknown, code?: string): void {
-  const fault = boundFault(data ?? null, MAX_SCHEDULE);
+  const fault = scheduleFault(data);
   if (fault) throw invalidPayload({ schedule_data: [fault] }, code);
 }
 

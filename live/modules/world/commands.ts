@@ -1,3 +1,4 @@
+import { isDeepStrictEqual } from "node:util";
 import {
   type WorldSettings as WorldSettingsChanges,
   StoreError,
@@ -17,7 +18,7 @@ import type { Context } from "../../context.js";
 import type { CommandTable } from "../../module.js";
 import { encoded } from "../../rules/encoding.js";
 import { oncePer } from "../../rules/once.js";
-import { invalidPayload } from "../../rules/problems.js";
+import { invalidPayload, LiveError } from "../../rules/problems.js";
 import { allStrings, stringOf } from "../../rules/rights.js";
 import {
   connectionLimit,
@@ -117,8 +118,10 @@ const sentSettings = oncePer((world: World) =>
   encoded<WorldSettings>(settingsOf(world)),
 );
 
-async function getConfig({ world }: Context<WorldPorts>) {
-  return sentSettings(world.value);
+/** Reads the store: what others see of the world may be older than the last write. */
+async function getConfig({ ports, connection, world }: Context<WorldPorts>) {
+  const now = await ports.store.worlds.get(connection.world);
+  return sentSettings((now ?? world).value);
 }
 
 /** The settings that are kept as they come. */
@@ -147,10 +150,15 @@ async function patchConfig(context: Context<WorldPorts>, patch: WorldPatch) {
   const { worlds } = ports.store;
   // What depends on the present values must be written on just these.
   const isDependent =
+    patch.expected !== undefined ||
     patch.pretalx !== undefined ||
     (patch.trait_grants !== undefined && !may("world.secrets"));
   let { world } = context;
+  if (patch.expected) world = (await worlds.get(connection.world)) ?? world;
   for (let tries = 1; ; tries++) {
+    if (!isExpected(patch, world.value)) {
+      throw new LiveError("config.changed", "The settings have changed.");
+    }
     const faults = {
       ...faultsIn(patch),
       ...(!may("world.secrets") && guardedIn(patch, world.value)),
@@ -174,6 +182,14 @@ async function patchConfig(context: Context<WorldPorts>, patch: WorldPatch) {
       world = now;
     }
   }
+}
+
+/** Whether the settings that a patch expects are the present ones. */
+function isExpected({ expected = {} }: WorldPatch, world: World): boolean {
+  const present: Record<string, unknown> = { ...settingsOf(world) };
+  return Object.entries(expected).every(([key, value]) =>
+    isDeepStrictEqual(value, present[key]),
+  );
 }
 
 /** A patch as the store takes it. */
