@@ -2,7 +2,7 @@ import { Command } from "commander";
 import { command, withStore } from "./command.js";
 import type { FileRecord } from "../db/contract/store.js";
 import { Failure } from "../schemas/plain/failure.js";
-import { pages } from "../db/results/lists.js";
+import { PAGE_SIZE, pagesAfter } from "../db/results/lists.js";
 import { printList } from "./lists.js";
 import { type JsonOption, print } from "./output.js";
 import { deleteFile, findWorld } from "../db/worlds.js";
@@ -28,11 +28,13 @@ const listFiles = command(
 ).action((world: string, { json }: JsonOption) =>
   withStore(async (store) => {
     await findWorld(store, world);
-    const files = pages(
-      async (page) => (await store.files.list(world, page)).files,
-    );
+    const all = pagesAfter<FileRecord>(PAGE_SIZE, async (last) => {
+      const after = last && [last.uploadedAt, last.number];
+      const asked = { page: 1, pageSize: PAGE_SIZE, after };
+      return (await store.files.list(world, asked)).files;
+    });
     const items = (async function* () {
-      for await (const file of files) yield toJson(file);
+      for await (const files of all) yield* files.map(toJson);
     })();
     await printList(
       json,

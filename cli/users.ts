@@ -1,7 +1,7 @@
 import { Command } from "commander";
 import type { Store } from "../db/contract/store.js";
 import { command, withStore } from "./command.js";
-import { pages } from "../db/results/lists.js";
+import { allUsers } from "../db/results/lists.js";
 import { printList } from "./lists.js";
 import { type JsonOption, print } from "./output.js";
 import { findWorld } from "../db/worlds.js";
@@ -13,11 +13,9 @@ const listUsers = command(
 ).action((world: string, { json }: JsonOption) =>
   withStore(async (store) => {
     await findWorld(store, world);
-    const users = pages(
-      async (page) => (await store.users.list(world, page)).users,
-    );
     const items = (async function* () {
-      for await (const { last_seen, last_login, ...user } of users) {
+      for await (const listed of allUsers(store, world)) {
+        const { last_seen, last_login, created: _, ...user } = listed;
         yield {
           ...user,
           last_seen: timeOf(last_seen),

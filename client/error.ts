@@ -28,3 +28,27 @@ export class FoyerError extends Error {
     this.name = "FoyerError";
   }
 }
+
+/** The error that an answer means. */
+export async function errorOf(answer: Response): Promise<FoyerError> {
+  const after = Number(answer.headers.get("retry-after") ?? NaN);
+  const retryAfter = Number.isNaN(after) ? undefined : after;
+  const body: unknown = await answer.json().catch(() => undefined);
+  const { status } = answer;
+  if (typeof body !== "object" || body === null) {
+    return new FoyerError(status, answer.statusText, {}, retryAfter);
+  }
+  const { detail, error, code } = body as Partial<
+    Schemas["Problem"] & Schemas["FileProblem"]
+  >;
+  const reason = detail ?? error;
+  // A field may be called "detail", but its messages are a list.
+  if (typeof reason === "string") {
+    return new FoyerError(status, reason, {}, retryAfter, code ?? error);
+  }
+  const fields = body as Record<string, string[]>;
+  const sentences = Object.entries(fields).map(
+    ([field, messages]) => `${field}: ${messages.join(" ")}`,
+  );
+  return new FoyerError(status, sentences.join(" "), fields, retryAfter);
+}

@@ -1,7 +1,7 @@
 import { baseOf, tokenOf, type Access } from "./access.js";
 import type { components, paths } from "./api.js";
 import { type Change, type ChangesOptions, followChanges } from "./changes.js";
-import { FoyerError } from "./error.js";
+import { errorOf } from "./error.js";
 
 export type { Change, ChangeAuthor, ChangesOptions } from "./changes.js";
 export { FoyerError, type ProblemCode, type UploadCode } from "./error.js";
@@ -44,10 +44,29 @@ export interface ImportQuery {
   remove_missing?: boolean;
 }
 
-/** Selects a page of users or files. */
+/** Selects a page of a list. */
 export interface PageQuery {
   page?: number;
   page_size?: number;
+  /** Instead of `page`: empty for the first page, then as in `next`. */
+  cursor?: string;
+}
+
+/** Selects and orders users. */
+export type UsersQuery = NonNullable<
+  paths["/api/v1/worlds/{world_id}/users"]["get"]["parameters"]["query"]
+>;
+/** Selects sessions. */
+export type SessionsQuery = NonNullable<
+  paths["/api/v1/worlds/{world_id}/sessions"]["get"]["parameters"]["query"]
+>;
+
+/** Selects from all pages of a list. */
+export type All<Query> = Omit<Query, "page" | "cursor">;
+
+interface Page<T> {
+  results: T[];
+  next: string | null;
 }
 
 /** A value with the ETag of its state, for `ifMatch`. */
@@ -97,8 +116,8 @@ export class Foyer {
   }
 
   /** All rooms that the caller may see, a page at a time as they are used. */
-  rooms(query: Omit<RoomsQuery, "page"> = {}): AsyncGenerator<Room> {
-    return allPages((page) => this.listRooms({ ...query, page }));
+  rooms(query: All<RoomsQuery> = {}): AsyncGenerator<Room> {
+    return this.#all<Room>("/rooms/", query);
   }
 
   /** One room. */
@@ -125,6 +144,11 @@ export class Foyer {
     await this.#send("DELETE", roomPath(id), undefined, options);
   }
 
+  /** All sessions that the caller may see, a page at a time as they are used. */
+  sessions(query: All<SessionsQuery> = {}): AsyncGenerator<Session> {
+    return this.#all<Session>("/sessions/", query);
+  }
+
   /** A session of the program. */
   getSession(id: string): Promise<Versioned<Session>> {
     return this.#versioned<Session>("GET", partPath("sessions", id));
@@ -148,6 +172,11 @@ export class Foyer {
   /** Deletes a session. */
   async deleteSession(id: string, options?: WriteOptions): Promise<void> {
     await this.#send("DELETE", partPath("sessions", id), undefined, options);
+  }
+
+  /** All speakers whom the caller may see, a page at a time as they are used. */
+  speakers(query: All<PageQuery> = {}): AsyncGenerator<Speaker> {
+    return this.#all<Speaker>("/speakers/", query);
   }
 
   /** A speaker of the program. */
@@ -200,14 +229,14 @@ export class Foyer {
     return answer.text();
   }
 
-  /** One page of the users of the world, the last seen first. */
-  listUsers(query: PageQuery = {}): Promise<UserList> {
+  /** One page of the users of the world, the first made first. */
+  listUsers(query: UsersQuery = {}): Promise<UserList> {
     return this.#page<UserList>("/users/", query);
   }
 
   /** All users of the world, a page at a time as they are used. */
-  users(query: Omit<PageQuery, "page"> = {}): AsyncGenerator<User> {
-    return allPages((page) => this.listUsers({ ...query, page }));
+  users(query: All<UsersQuery> = {}): AsyncGenerator<User> {
+    return this.#all<User>("/users/", query);
   }
 
   /** The present activity in the world, and totals since the start of the server. */
@@ -240,8 +269,8 @@ export class Foyer {
   }
 
   /** All files of the world, a page at a time as they are used. */
-  files(query: Omit<PageQuery, "page"> = {}): AsyncGenerator<StoredFile> {
-    return allPages((page) => this.listFiles({ ...query, page }));
+  files(query: All<PageQuery> = {}): AsyncGenerator<StoredFile> {
+    return this.#all<StoredFile>("/files/", query);
   }
 
   /** Deletes a file. */
@@ -292,6 +321,18 @@ export class Foyer {
     return (await answer.json()) as T;
   }
 
+  /** The items of all pages of a list, none left out or repeated while others come and go. */
+  async *#all<T>(path: string, query: object): AsyncGenerator<T> {
+    let search = queryOf({ ...query, cursor: "" });
+    for (;;) {
+      const answer = await this.#send("GET", path + search);
+      const { results, next } = (await answer.json()) as Page<T>;
+      yield* results;
+      if (next === null) return;
+      search = new URL(next).search;
+    }
+  }
+
   async #versioned<T>(
     method: string,
     path: string,
@@ -340,17 +381,6 @@ export class Foyer {
   }
 }
 
-/** The items of all pages of a list. */
-async function* allPages<T>(
-  read: (page: number) => Promise<{ results: T[]; next: string | null }>,
-): AsyncGenerator<T> {
-  for (let page = 1; ; page++) {
-    const { results, next } = await read(page);
-    yield* results;
-    if (next === null) return;
-  }
-}
-
 /** A query without what is undefined. */
 function queryOf(query: object): string {
   const params = new URLSearchParams();
@@ -364,26 +394,3 @@ const partPath = (part: "sessions" | "speakers", id: string) =>
   `/${part}/${encodeURIComponent(id)}/`;
 
 const roomPath = (id: string) => `/rooms/${encodeURIComponent(id)}/`;
-
-async function errorOf(answer: Response): Promise<FoyerError> {
-  const after = Number(answer.headers.get("retry-after") ?? NaN);
-  const retryAfter = Number.isNaN(after) ? undefined : after;
-  const body: unknown = await answer.json().catch(() => undefined);
-  const { status } = answer;
-  if (typeof body !== "object" || body === null) {
-    return new FoyerError(status, answer.statusText, {}, retryAfter);
-  }
-  const { detail, error, code } = body as Partial<
-    Schemas["Problem"] & Schemas["FileProblem"]
-  >;
-  const reason = detail ?? error;
-  // A field may be called "detail", but its messages are a list.
-  if (typeof reason === "string") {
-    return new FoyerError(status, reason, {}, retryAfter, code ?? error);
-  }
-  const fields = body as Record<string, string[]>;
-  const sentences = Object.entries(fields).map(
-    ([field, messages]) => `${field}: ${messages.join(" ")}`,
-  );
-  return new FoyerError(status, sentences.join(" "), fields, retryAfter);
-}

@@ -56,12 +56,16 @@ const listAnnouncements = endpoint(
     querystring: PageQuery,
     response: { 200: ref(AnnouncementList) },
   },
-  async (request) =>
-    pageOf(
-      request,
-      request.query,
-      await perform(request, "announcement.list", {}),
-    ),
+  async (request) => {
+    const all = await perform(request, "announcement.list", {});
+    // None is ever deleted, so that each keeps its index.
+    const places = new Map(all.map((announcement, i) => [announcement, i]));
+    return pageOf(request, request.query, all, {
+      name: "announcements",
+      types: ["number"],
+      placeOf: (announcement) => [places.get(announcement)!],
+    });
+  },
 );
 
 const createAnnouncement = endpoint(

@@ -1,10 +1,11 @@
 import type { FastifyPluginAsync } from "fastify";
+import type { AuditEntry } from "../db/contract/audit.js";
 import { shownEntries, typesOf } from "../plugins/audit/entries.js";
 import { AuditList, AuditQuery } from "../schemas/audit.js";
 import { ref } from "../schemas/values.js";
 import { WorldParams } from "../schemas/worlds.js";
 import { endpoint } from "./endpoint.js";
-import { pageLinks } from "./pages.js";
+import { type ListOrder, readPage } from "./pages.js";
 import { timeIn } from "./results/times.js";
 
 /** The audit of a world. */
@@ -29,19 +30,33 @@ const emptyAudit = endpoint(schema, async () => ({
   ...{ count: 0, next: null, previous: null, results: [] },
 }));
 
+const BY_NUMBER: ListOrder<AuditEntry> = {
+  name: "audit",
+  types: ["number"],
+  placeOf: ({ number }) => [number],
+};
+
 const listAudit = endpoint(schema, async (request) => {
   const { store } = request.server;
   const { world_id } = request.params;
-  const { page = 1, page_size: pageSize = 50, user, type } = request.query;
-  const { count, entries } = await store.audit.list(world_id, {
-    ...{ page, pageSize, user, types: typesOf(type) },
+  const { user, type } = request.query;
+  const filter = {
+    ...{ user, types: typesOf(type) },
     after: timeIn("after", request.query.after),
     before: timeIn("before", request.query.before),
-  });
+  };
+  const { found, links } = await readPage(
+    ...([request, request.query, BY_NUMBER] as const),
+    async ({ page, pageSize, after: place }) => {
+      const asked = { page, pageSize, place, ...filter };
+      const { count, entries } = await store.audit.list(world_id, asked);
+      return { count, items: entries };
+    },
+  );
   return {
-    count,
-    ...pageLinks(request, { page, pageSize, count }),
-    results: await shownEntries(store, world_id, entries),
+    count: found.count,
+    ...links,
+    results: await shownEntries(store, world_id, found.items),
   };
 });
 

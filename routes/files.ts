@@ -1,5 +1,6 @@
 import { Type } from "@sinclair/typebox";
 import type { FastifyPluginAsync } from "fastify";
+import type { FileRecord } from "../db/contract/store.js";
 import { authorOf } from "../plugins/auth/author.js";
 import { FileList, FileParams } from "../schemas/files.js";
 import { PageQuery } from "../schemas/pages.js";
@@ -7,7 +8,7 @@ import { ref } from "../schemas/values.js";
 import { WorldParams } from "../schemas/worlds.js";
 import { deleteFile as deleteStoredFile } from "../db/worlds.js";
 import { endpoint } from "./endpoint.js";
-import { pageLinks } from "./pages.js";
+import { type ListOrder, readPage } from "./pages.js";
 
 const FILES = "/api/v1/worlds/:world_id/files/";
 const FILE = "/api/v1/worlds/:world_id/files/:file_id/";
@@ -16,6 +17,12 @@ const FILE = "/api/v1/worlds/:world_id/files/:file_id/";
 const routes: FastifyPluginAsync = async (app) => {
   app.get(FILES, { config: { requires: ["world.update"] }, ...listFiles });
   app.delete(FILE, { config: { requires: ["world.update"] }, ...deleteFile });
+};
+
+const BY_TIME: ListOrder<FileRecord> = {
+  name: "files",
+  types: ["number", "number"],
+  placeOf: ({ uploadedAt, number }) => [uploadedAt, number],
 };
 
 const listFiles = endpoint(
@@ -30,23 +37,27 @@ const listFiles = endpoint(
   async (request) => {
     const { base } = request;
     const { store } = request.server;
-    const { page = 1, page_size: pageSize = 50 } = request.query;
     const { world_id } = request.params;
-    const { count, files } = await store.files.list(world_id, {
-      page,
-      pageSize,
-    });
+    const { found, links } = await readPage(
+      ...([request, request.query, BY_TIME] as const),
+      async (selection) => {
+        const { count, files } = await store.files.list(world_id, selection);
+        return { count, items: files };
+      },
+    );
     return {
-      count,
-      ...pageLinks(request, { page, pageSize, count }),
-      results: files.map(({ id, key, size, type, userId, uploadedAt }) => ({
-        id,
-        url: `${base}/media/${key}`,
-        size,
-        type,
-        user_id: userId,
-        uploaded_at: new Date(uploadedAt).toISOString(),
-      })),
+      count: found.count,
+      ...links,
+      results: found.items.map(
+        ({ id, key, size, type, userId, uploadedAt }) => ({
+          id,
+          url: `${base}/media/${key}`,
+          size,
+          type,
+          user_id: userId,
+          uploaded_at: new Date(uploadedAt).toISOString(),
+        }),
+      ),
     };
   },
 );

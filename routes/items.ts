@@ -5,7 +5,7 @@ import { LIVE, SEE } from "../schemas/plain/permissions.js";
 import { RoomParams } from "../schemas/rooms.js";
 import { ref } from "../schemas/values.js";
 import { endpoint } from "./endpoint.js";
-import { pageOf } from "./pages.js";
+import { type ListOrder, pageOf } from "./pages.js";
 import { perform } from "./perform.js";
 
 const ROOM = "/api/v1/worlds/:world_id/rooms/:room_id/";
@@ -22,6 +22,12 @@ const routes: FastifyPluginAsync = async (app) => {
   });
 };
 
+const BY_AGE: ListOrder<{ readonly timestamp: string; readonly id: string }> = {
+  name: "items",
+  types: ["number", "string"],
+  placeOf: ({ timestamp, id }) => [Date.parse(timestamp), id],
+};
+
 const listQuestions = endpoint(
   {
     operationId: "listQuestions",
@@ -36,7 +42,8 @@ const listQuestions = endpoint(
   async (request, reply) => {
     const { room_id: room } = request.params;
     const all = await perform(request, "question.list", { room });
-    return reply.sendJson(JSON.stringify(pageOf(request, request.query, all)));
+    const page = await pageOf(request, request.query, all, BY_AGE);
+    return reply.sendJson(JSON.stringify(page));
   },
 );
 
@@ -59,7 +66,8 @@ const listPolls = endpoint(
     const all = polls.map((poll) =>
       Array.isArray(poll.results) ? { ...poll, results: {} } : poll,
     );
-    return reply.sendJson(JSON.stringify(pageOf(request, request.query, all)));
+    const page = await pageOf(request, request.query, all, BY_AGE);
+    return reply.sendJson(JSON.stringify(page));
   },
 );
 

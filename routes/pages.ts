@@ -1,5 +1,8 @@
 import { unescape } from "node:querystring";
 import type { FastifyRequest } from "fastify";
+import type { ListPlace, PageSelection } from "../db/contract/store.js";
+import type { PageQuery } from "../schemas/pages.js";
+import { InvalidData } from "../schemas/validate.js";
 
 /** The position of a page in a list. */
 export interface PagePosition {
@@ -23,37 +26,159 @@ export function pageLinks(
 ): { next: string | null; previous: string | null } {
   const last = Math.ceil(count / pageSize);
   return {
-    next: page < last ? linkTo(request, page + 1) : null,
+    next: page < last ? linkTo(request, "page", page + 1) : null,
     previous:
-      page > 1 && last > 0 ? linkTo(request, Math.min(page - 1, last)) : null,
+      page > 1 && last > 0
+        ? linkTo(request, "page", Math.min(page - 1, last))
+        : null,
   };
+}
+
+/** The order of a list, which gives its items places. */
+export interface ListOrder<T> {
+  /** Names the order among those of all lists, as a cursor is good for one only. */
+  readonly name: string;
+  /** The types of the values in a place. */
+  readonly types: readonly ("number" | "string")[];
+  /** The place of an item. */
+  readonly placeOf: (item: T) => ListPlace;
+}
+
+/** A page as it is read. */
+interface ReadPage<T> {
+  /** How many entries the whole list has. */
+  readonly count: number;
+  readonly items: readonly T[];
+}
+
+/**
+ * Reads the page that a query selects, by its number or by a cursor.
+ * @param read reads a page of the list.
+ * @returns the page, and its links. A page by a cursor has no previous one.
+ * @throws {InvalidData} about the cursor.
+ */
+export async function readPage<T, P extends ReadPage<T>>(
+  request: FastifyRequest,
+  { page, page_size: pageSize = 50, cursor }: PageQuery,
+  order: ListOrder<T>,
+  read: (selection: PageSelection) => Promise<P> | P,
+): Promise<{
+  found: P;
+  links: { next: string | null; previous: string | null };
+}> {
+  if (cursor === undefined) {
+    const position = { page: page ?? 1, pageSize };
+    const found = await read(position);
+    const { count } = found;
+    return { found, links: pageLinks(request, { ...position, count }) };
+  }
+  if (page !== undefined) {
+    throw new InvalidData({ cursor: ["May not stand beside a page."] });
+  }
+  const after = cursor === "" ? undefined : placeIn(cursor, order);
+  const found = await read({ page: 1, pageSize, after });
+  const last = found.items.at(-1);
+  const links = { next: null, previous: null };
+  if (last === undefined || found.items.length < pageSize) {
+    return { found, links };
+  }
+  const place = order.placeOf(last);
+  const rest = await read({ page: 1, pageSize: 1, after: place });
+  if (rest.items.length === 0) return { found, links };
+  const next = linkTo(request, "cursor", cursorAt(order, place));
+  return { found, links: { ...links, next } };
+}
+
+const cursorAt = ({ name }: { name: string }, place: ListPlace): string =>
+  Buffer.from(JSON.stringify([name, ...place])).toString("base64url");
+
+/** @throws {InvalidData} if it is no cursor of such a list. */
+function placeIn<T>(cursor: string, { name, types }: ListOrder<T>): ListPlace {
+  const [from, ...place] = valuesIn(cursor);
+  const isPlace =
+    place.length === types.length &&
+    place.every((value, i) =>
+      types[i] === "number"
+        ? Number.isSafeInteger(value)
+        : // PostgreSQL takes no NUL.
+          typeof value === "string" &&
+          value.isWellFormed() &&
+          !value.includes("\0"),
+    );
+  if (from === name && isPlace) return place as (string | number)[];
+  throw new InvalidData({
+    cursor: ["Must be empty, or the cursor of `next` in this list and order."],
+  });
+}
+
+function valuesIn(cursor: string): unknown[] {
+  try {
+    const text = Buffer.from(cursor, "base64url").toString();
+    const values: unknown = JSON.parse(text);
+    return Array.isArray(values) ? values : [];
+  } catch {
+    return [];
+  }
+}
+
+/** Reads a page of a list that is in memory as a whole: by a cursor, in the order of the places. */
+export function readSlice<T>(
+  request: FastifyRequest,
+  query: PageQuery,
+  all: readonly T[],
+  order: ListOrder<T>,
+) {
+  const byCursor = query.cursor !== undefined;
+  const places = new Map<T, ListPlace>();
+  if (byCursor) for (const item of all) places.set(item, order.placeOf(item));
+  const compare = (a: T, b: T) => comparePlaces(places.get(a)!, places.get(b)!);
+  const list = byCursor ? all.toSorted(compare) : all;
+  return readPage(request, query, order, ({ page, pageSize, after }) => {
+    const start = after
+      ? list.findLastIndex(
+          (item) => comparePlaces(places.get(item)!, after) <= 0,
+        ) + 1
+      : (page - 1) * pageSize;
+    return {
+      count: list.length,
+      items: list.slice(start, start + pageSize),
+    };
+  });
 }
 
 /** A page of a list that is in memory as a whole. */
-export function pageOf<T>(
+export async function pageOf<T>(
   request: FastifyRequest,
-  {
-    page = 1,
-    page_size: pageSize = 50,
-  }: { page?: number | undefined; page_size?: number | undefined },
+  query: PageQuery,
   all: readonly T[],
+  order: ListOrder<T>,
 ) {
-  const count = all.length;
-  const start = (page - 1) * pageSize;
-  return {
-    count,
-    ...pageLinks(request, { page, pageSize, count }),
-    results: all.slice(start, start + pageSize),
-  };
+  const { found, links } = await readSlice(request, query, all, order);
+  return { count: found.count, ...links, results: found.items };
 }
 
-function linkTo({ base, url }: FastifyRequest, page: number): string {
+/** Compares places, texts by their code points. */
+function comparePlaces(one: ListPlace, other: ListPlace): number {
+  for (const [i, value] of one.entries()) {
+    const [a, b] = [value, other[i]!];
+    if (a === b) continue;
+    if (typeof a === "number" && typeof b === "number") return a - b;
+    return Buffer.compare(Buffer.from(String(a)), Buffer.from(String(b)));
+  }
+  return 0;
+}
+
+function linkTo(
+  { base, url }: FastifyRequest,
+  parameter: "page" | "cursor",
+  value: string | number,
+): string {
   // Split as the router does. The query may contain either character again.
   const [path = ""] = url.split(/[?#]/, 1);
   const query = url.slice(path.length + 1);
   const parts = query === "" ? [] : query.split("&");
-  const at = parts.findIndex((part) => nameOf(part) === "page");
-  parts.splice(at < 0 ? parts.length : at, 1, `page=${page}`);
+  const at = parts.findIndex((part) => nameOf(part) === parameter);
+  parts.splice(at < 0 ? parts.length : at, 1, `${parameter}=${value}`);
   return `${base}${path}?${parts.join("&").replace(NOT_IN_A_QUERY, encodeURIComponent)}`;
 }
 

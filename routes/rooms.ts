@@ -9,6 +9,7 @@ import {
   RoomChanges,
   RoomDraft,
   RoomList,
+  type RoomOrdering,
   RoomParams,
   RoomsQuery,
 } from "../schemas/rooms.js";
@@ -17,7 +18,7 @@ import { InvalidData, scheduleFault } from "../schemas/validate.js";
 import { ref } from "../schemas/values.js";
 import { WorldParams } from "../schemas/worlds.js";
 import { endpoint } from "./endpoint.js";
-import { pageLinks } from "./pages.js";
+import { type ListOrder, readPage } from "./pages.js";
 
 const ROOMS = "/api/v1/worlds/:world_id/rooms/";
 const ROOM = "/api/v1/worlds/:world_id/rooms/:room_id/";
@@ -58,33 +59,50 @@ const listRooms = endpoint(
     response: { 200: ref(RoomList) },
   },
   async (request, reply) => {
-    const {
-      page = 1,
-      page_size: pageSize = 50,
-      ordering = "sorting_priority",
-      type,
-      search,
-    } = request.query;
+    const { ordering = "sorting_priority", type, search } = request.query;
     const { store } = request.server;
-    const list = await store.rooms.list(request.params.world_id, {
-      traits: request.caller.traits,
-      page,
-      pageSize,
-      ordering,
-      type,
-      search,
-      // A search looks at every room: it ends when its client goes away.
-      ...((type ?? search) !== undefined && { signal: clientGone(reply.raw) }),
-    });
-    const { count } = list.value;
-    const links = pageLinks(request, { page, pageSize, count });
-    const next = JSON.stringify(links.next);
-    const previous = JSON.stringify(links.previous);
-    return reply.sendJson(
-      `{"count":${count},"next":${next},"previous":${previous},"results":${list.json}}`,
+    const { world_id } = request.params;
+    const { traits } = request.caller;
+    const asked = { traits, ordering, type, search };
+    // A search looks at every room: it ends when its client goes away.
+    const signal =
+      (type ?? search) === undefined ? undefined : clientGone(reply.raw);
+    const { found, links } = await readPage(
+      request,
+      request.query,
+      orderBy(ordering),
+      async (selection) => {
+        const list = await store.rooms.list(world_id, {
+          ...{ ...selection, ...asked, signal },
+        });
+        return {
+          count: list.value.count,
+          // Pages by number need only the JSON.
+          get items() {
+            return list.value.rooms;
+          },
+          json: list.json,
+        };
+      },
     );
+    const { count, json } = found;
+    const head = JSON.stringify({ count, ...links }).slice(0, -1);
+    return reply.sendJson(`${head},"results":${json}}`);
   },
 );
+
+const orderBy = (ordering: RoomOrdering): ListOrder<Room> =>
+  ordering.endsWith("name")
+    ? {
+        name: `rooms ${ordering}`,
+        types: ["string", "number", "string"],
+        placeOf: (room) => [room.name, room.sorting_priority, room.id],
+      }
+    : {
+        name: `rooms ${ordering}`,
+        types: ["number", "string", "string"],
+        placeOf: (room) => [room.sorting_priority, room.name, room.id],
+      };
 
 const createRoom = endpoint(
   {

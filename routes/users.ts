@@ -1,8 +1,11 @@
 import { Type } from "@sinclair/typebox";
 import type { FastifyPluginAsync } from "fastify";
-import type { ListedUser, ModerationState } from "../db/contract/store.js";
+import type {
+  ListedUser,
+  ModerationState,
+  UserRecord,
+} from "../db/contract/store.js";
 import { authorOf } from "../plugins/auth/author.js";
-import { PageQuery } from "../schemas/pages.js";
 import { forbidden } from "../plugins/http/errors.js";
 import { LIVE } from "../schemas/plain/permissions.js";
 import {
@@ -10,12 +13,14 @@ import {
   UserChanges,
   UserList,
   UserName,
+  type UserOrdering,
   UserParams,
+  UsersQuery,
 } from "../schemas/users.js";
 import { ref } from "../schemas/values.js";
 import { WorldParams } from "../schemas/worlds.js";
 import { endpoint } from "./endpoint.js";
-import { pageLinks } from "./pages.js";
+import { type ListOrder, readPage } from "./pages.js";
 import { perform } from "./perform.js";
 
 const USERS = "/api/v1/worlds/:world_id/users/";
@@ -38,31 +43,47 @@ const routes: FastifyPluginAsync = async (app) => {
 const listUsers = endpoint(
   {
     operationId: "listUsers",
-    summary: "List the users of a world, the last seen first",
-    description: "Erased users are not in it.",
+    summary: "List the users of a world, the first created first",
+    description:
+      "Erased users are not in it. With `-` in front, `ordering` puts the latest first.",
     tags: ["users"],
     params: WorldParams,
-    querystring: PageQuery,
+    querystring: UsersQuery,
     response: { 200: ref(UserList) },
   },
   async (request, reply) => {
     const { store } = request.server;
-    const { page = 1, page_size: pageSize = 50 } = request.query;
     const { world_id } = request.params;
-    const { count, users } = await store.users.list(world_id, {
-      page,
-      pageSize,
-    });
-    const links = pageLinks(request, { page, pageSize, count });
+    const { ordering = "created" } = request.query;
+    const { found, links } = await readPage(
+      request,
+      request.query,
+      orderBy(ordering),
+      async (selection) => {
+        const asked = { ...selection, ordering };
+        const { count, users } = await store.users.list(world_id, asked);
+        return { count, items: users };
+      },
+    );
+    const { count, items } = found;
     const head = JSON.stringify({ count, ...links }).slice(0, -1);
     return reply.sendJson(
-      `${head},"results":[${users.map(jsonOfUser).join()}]}`,
+      `${head},"results":[${items.map(jsonOfUser).join()}]}`,
     );
   },
 );
 
+const orderBy = (ordering: UserOrdering): ListOrder<ListedUser> => ({
+  name: `users ${ordering}`,
+  types: ["number", "string"],
+  placeOf: ({ created, last_seen, id }) => [
+    ordering.endsWith("created") ? created : last_seen,
+    id,
+  ],
+});
+
 /** A user as JSON, with the profile as it is stored. */
-function jsonOfUser(user: ListedUser): string {
+function jsonOfUser(user: UserRecord | ListedUser): string {
   const { id, token_id, client_id, traits, stored } = user;
   const last_seen = new Date(user.last_seen).toISOString();
   const before = JSON.stringify({ id, token_id, client_id }).slice(0, -1);

@@ -2,7 +2,10 @@ import { randomUUID } from "node:crypto";
 import { Type } from "@sinclair/typebox";
 import type { FastifyPluginAsync, FastifyRequest } from "fastify";
 import { StoreError } from "../db/contract/store.js";
-import type { Webhook as StoredWebhook } from "../db/contract/webhooks.js";
+import type {
+  ListedWebhook,
+  Webhook as StoredWebhook,
+} from "../db/contract/webhooks.js";
 import { authorOf } from "../plugins/auth/author.js";
 import { positionOf } from "../plugins/feed/page.js";
 import { cursorRefusal } from "../plugins/feed/refusals.js";
@@ -24,7 +27,7 @@ import {
 } from "../schemas/webhooks.js";
 import { WorldParams } from "../schemas/worlds.js";
 import { endpoint } from "./endpoint.js";
-import { pageLinks } from "./pages.js";
+import { type ListOrder, readPage } from "./pages.js";
 
 const WEBHOOKS = "/api/v1/worlds/:world_id/webhooks/";
 const WEBHOOK = `${WEBHOOKS}:webhook_id/`;
@@ -86,6 +89,12 @@ async function expectPublic(
   if (fault !== undefined) throw new InvalidData({ url: [fault] });
 }
 
+const BY_AGE: ListOrder<ListedWebhook> = {
+  name: "webhooks",
+  types: ["number"],
+  placeOf: ({ number }) => [number],
+};
+
 const listWebhooks = endpoint(
   {
     operationId: "listWebhooks",
@@ -96,16 +105,17 @@ const listWebhooks = endpoint(
     response: { 200: ref(WebhookList) },
   },
   async (request) => {
-    const { page = 1, page_size: pageSize = 50 } = request.query;
-    const { webhooks } = request.server.store;
+    const { store } = request.server;
     const { world_id } = request.params;
-    const found = await webhooks.list(world_id, { page, pageSize });
-    const { count } = found;
-    return {
-      count,
-      ...pageLinks(request, { page, pageSize, count }),
-      results: found.webhooks.map(shown),
-    };
+    const { found, links } = await readPage(
+      ...([request, request.query, BY_AGE] as const),
+      async (selection) => {
+        const list = await store.webhooks.list(world_id, selection);
+        return { count: list.count, items: list.webhooks };
+      },
+    );
+    const { count, items } = found;
+    return { count, ...links, results: items.map(shown) };
   },
 );
 

@@ -1,5 +1,5 @@
 import { type Static, Type, type TSchema } from "@sinclair/typebox";
-import { ref } from "./values.js";
+import { ref, Text } from "./values.js";
 
 /** Query parameters that select a page of a list. Links to other pages keep all other parameters. */
 export const PageQuery = Type.Object({
@@ -7,7 +7,15 @@ export const PageQuery = Type.Object({
   page_size: Type.Optional(
     Type.Integer({ minimum: 1, maximum: 1000, default: 50 }),
   ),
+  cursor: Type.Optional(
+    Text({
+      maxLength: 4000,
+      description:
+        "Instead of `page`: empty for the first page, then as in `next`. A page begins where the last one ended, whatever was added or deleted meanwhile.",
+    }),
+  ),
 });
+export type PageQuery = Static<typeof PageQuery>;
 
 const Link = Type.Unsafe<string | null>({
   type: ["string", "null"],

@@ -1,5 +1,5 @@
 import { Type, type Static } from "@sinclair/typebox";
-import { PageOf } from "./pages.js";
+import { PageOf, PageQuery } from "./pages.js";
 import { OneOf, Text } from "./values.js";
 import { WorldParams } from "./worlds.js";
 
@@ -85,10 +85,19 @@ export const UserParams = Type.Object({
   user_id: Type.String({ format: "uuid" }),
 });
 
+const orderings = ["created", "-created", "last_seen", "-last_seen"] as const;
+export type UserOrdering = (typeof orderings)[number];
+
+/** Query parameters of the list of users. */
+export const UsersQuery = Type.Object({
+  ...PageQuery.properties,
+  ordering: Type.Optional(OneOf(...orderings)),
+});
+
 /** A page of the users of a world. */
 export const UserList = PageOf(User, {
   $id: "UserList",
-  description: "A page of the users of a world, the last seen first.",
+  description: "A page of the users of a world.",
   example: {
     id: "7c9e6679-7425-40de-944b-e07fc1f90ae7",
     token_id: "42",

@@ -3,6 +3,7 @@
 import type { Author } from "./author.js";
 import type { Subject } from "../log/entries.js";
 import type { FieldChange } from "../log/fields.js";
+import type { ListPlace } from "./store.js";
 
 /** An act that changes no record of the store, such as an export. */
 export interface Act {
@@ -31,6 +32,8 @@ export interface AuditEntry {
 export interface AuditSelection {
   page: number;
   pageSize: number;
+  /** The page begins after this place instead: the number of an entry. */
+  place?: ListPlace | undefined;
   /** Only acts of the user with this id. */
   user?: string | undefined;
   /** Only these types. */

@@ -20,7 +20,7 @@ import type {
   RoomDraft,
   RoomOrdering,
 } from "../../schemas/rooms.js";
-import type { User, UserName } from "../../schemas/users.js";
+import type { User, UserName, UserOrdering } from "../../schemas/users.js";
 import type { Versioned } from "./versioned.js";
 import type { World, WorldChanges } from "../../schemas/worlds.js";
 
@@ -42,6 +42,17 @@ export interface PageSelection {
   /** From 1. `page * pageSize` is a safe integer. */
   page: number;
   pageSize: number;
+  /** The page, which is then the first one, begins after this place. No row need be there. */
+  after?: ListPlace | undefined;
+}
+
+/** The place of a row in an order: its values of the fields that the order compares. */
+export type ListPlace = readonly (string | number)[];
+
+/** Selects a page of the people of a world. */
+export interface UserSelection extends PageSelection {
+  /** By default, the first created come first. A minus sign reverses everything. */
+  ordering?: UserOrdering | undefined;
 }
 
 /** Selects a page of the rooms of a world. */
@@ -146,7 +157,13 @@ export interface UserRecord extends Readonly<Omit<User, "last_seen">> {
 }
 
 /** A user in a list for administrators, without large fields. */
-export type ListedUser = Omit<UserRecord, "client_state" | "deleted">;
+export interface ListedUser extends Omit<
+  UserRecord,
+  "client_state" | "deleted"
+> {
+  /** When the user was made, in milliseconds since 1970. */
+  readonly created: number;
+}
 
 export interface UserPage {
   /** The number of users on all pages. */
@@ -210,6 +227,8 @@ export interface FileRecord extends FileDigest {
   userId: string | null;
   /** In milliseconds since 1970. */
   uploadedAt: number;
+  /** Counts up. */
+  number: number;
 }
 
 export interface FilePage {
@@ -620,12 +639,12 @@ export interface UserStore {
    */
   blocked(worldId: string, id: string): Promise<UserRecord[]>;
   /**
-   * The people of a world, without erased ones: the last seen first, and users of
-   * the same millisecond in ascending order of their ids.
+   * The people of a world, without erased ones. Users of the same millisecond are in the order
+   * of their ids.
    * @throws {StoreError} `large` when the page would take more than a few MiB. A
    *   page with one user is never refused.
    */
-  list(worldId: string, selection: PageSelection): Promise<UserPage>;
+  list(worldId: string, selection: UserSelection): Promise<UserPage>;
   /**
    * Erases a user but for its tombstone: its names, its profile, its traits, all
    * other fields, and the blocks by it and of it. They are also overwritten in the

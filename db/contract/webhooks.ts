@@ -1,6 +1,7 @@
 // Part of db/contract/store.ts: webhooks. `Store` has the rules for every method.
 
 import type { Author } from "./author.js";
+import type { PageSelection } from "./store.js";
 
 /** The most webhooks of a world. */
 export const MAX_WEBHOOKS = 20;
@@ -55,12 +56,18 @@ export interface WebhookChanges extends Partial<WebhookSettings> {
   position?: number | undefined;
 }
 
+/** A webhook of a list. */
+export interface ListedWebhook extends Webhook {
+  /** Counts up. */
+  number: number;
+}
+
 export interface WebhookStore {
   /** A page of the webhooks of a world, the oldest first. */
   list(
     worldId: string,
-    selection: { page: number; pageSize: number },
-  ): Promise<{ count: number; webhooks: Webhook[] }>;
+    selection: PageSelection,
+  ): Promise<{ count: number; webhooks: ListedWebhook[] }>;
   get(worldId: string, id: string): Promise<Webhook | undefined>;
   /** The enabled webhooks of all worlds. */
   enabled(): Promise<Webhook[]>;

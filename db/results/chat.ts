@@ -1,6 +1,6 @@
 import type { ChatEvent } from "../contract/chat.js";
 import { type Store, StoreError } from "../contract/store.js";
-import { displayNames, pages, timeOf } from "./lists.js";
+import { allUsers, displayNames, timeOf } from "./lists.js";
 import { results } from "./results.js";
 
 /** How many events are read at once, and how many if their texts are very long. */
@@ -104,10 +104,7 @@ export async function* directEvents(
   world: string,
 ): AsyncGenerator<Exported> {
   const seen = new Set<string>();
-  const users = pages(
-    async (page) => (await store.users.list(world, page)).users,
-  );
-  for await (const user of users) {
+  for await (const user of allUsers(store, world)) {
     for (const channel of await store.chat.memberships(world, user.id)) {
       if (!channel.direct || seen.has(channel.id)) continue;
       seen.add(channel.id);

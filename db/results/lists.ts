@@ -1,4 +1,4 @@
-import type { Store } from "../contract/store.js";
+import type { ListedUser, Store } from "../contract/store.js";
 
 /** How many items of a list are read at once. */
 export const PAGE_SIZE = 100;
@@ -18,6 +18,19 @@ export async function* pages<T extends { id: string }>(
     if (items.length < PAGE_SIZE) return;
     seen = new Set(items.map(({ id }) => id));
   }
+}
+
+/** All users of a world, the first created first, also while others come. */
+export async function* allUsers(
+  store: Store,
+  world: string,
+): AsyncGenerator<ListedUser> {
+  const all = pagesAfter<ListedUser>(PAGE_SIZE, async (last) => {
+    const after = last && [last.created, last.id];
+    const asked = { page: 1, pageSize: PAGE_SIZE, after };
+    return (await store.users.list(world, asked)).users;
+  });
+  for await (const users of all) yield* users;
 }
 
 /**

@@ -1,5 +1,5 @@
 import type { ListedUser, Store } from "../contract/store.js";
-import { pages, timeOf } from "./lists.js";
+import { allUsers, timeOf } from "./lists.js";
 import { results } from "./results.js";
 
 const COLUMNS = [
@@ -28,13 +28,10 @@ const toPerson = ({ id, token_id, client_id, ...user }: ListedUser) => {
 type Person = ReturnType<typeof toPerson>;
 
 async function* peopleOf(store: Store, world: string): AsyncGenerator<Person> {
-  const users = pages(
-    async (page) => (await store.users.list(world, page)).users,
-  );
-  for await (const user of users) yield toPerson(user);
+  for await (const user of allUsers(store, world)) yield toPerson(user);
 }
 
-/** The users of a world, the last seen first. */
+/** The users of a world, the first created first. */
 export const people = results({
   inWorld: ["user.list"],
   columns: COLUMNS,

@@ -9,10 +9,11 @@ export interface FileRow {
   sha256: string;
   user_id: string | null;
   created: number;
+  number: number;
 }
 
 /** The columns of a {@link FileRow}. */
-export const FILE_COLUMNS = "key, size, sha256, user_id, created";
+export const FILE_COLUMNS = "key, size, sha256, user_id, created, number";
 
 /** The file in a row. */
 export const toFile = ({
@@ -21,6 +22,7 @@ export const toFile = ({
   sha256,
   user_id,
   created,
+  number,
 }: FileRow): FileRecord => ({
   id: fileIdOf(key),
   key,
@@ -29,6 +31,7 @@ export const toFile = ({
   type: mimeTypeOf(key),
   userId: user_id,
   uploadedAt: created,
+  number,
 });
 
 /** The key of a new file: `pub/<world>/<id>.<secret>.<extension>`. Its id and secret are random. */

@@ -4,7 +4,6 @@ import type { User } from "../../schemas/users.js";
 import type { World, WorldConfig } from "../../schemas/worlds.js";
 import type {
   ListedUser,
-  PageSelection,
   RoomExtras,
   RoomValue,
   UserRecord,
@@ -37,6 +36,11 @@ export interface RoomRow {
 export interface WholeRoomRow extends RoomRow {
   /** JSON of the {@link RoomExtras} that are not at their default; null if all are. */
   extras: string | null;
+}
+
+/** A {@link UserRow} of a list. */
+export interface ListedUserRow extends UserRow {
+  created: number;
 }
 
 type PlainFields = Omit<
@@ -105,6 +109,9 @@ export const wholeRoomValues = (row: WholeRoomRow): WholeRoomValues => [
 /** The columns of a {@link UserRow}. */
 export const USER_COLUMNS =
   "id, token_id, client_id, profile, traits, last_seen, moderation_state, client_state, pretalx_id, last_login";
+
+/** The columns of a {@link ListedUserRow}. Lists do not show the client state. */
+export const LISTED_COLUMNS = `${USER_COLUMNS.replace("client_state", "NULL AS client_state")}, created`;
 
 /** The condition for users that are no tombstones. SQLite uses the partial indexes for no other wording. */
 export const IS_KNOWN = "(token_id IS NOT NULL OR client_id IS NOT NULL)";
@@ -320,7 +327,7 @@ const storedOf = ({ profile, client_state }: UserRow) => ({
 });
 
 /** The user in a row, as lists show it. */
-export const toListed = (row: UserRow): ListedUser =>
+export const toListed = (row: ListedUserRow): ListedUser =>
   recordOf(
     {
       id: row.id,
@@ -332,6 +339,7 @@ export const toListed = (row: UserRow): ListedUser =>
       moderation_state: row.moderation_state,
       pretalx_id: row.pretalx_id,
       last_login: row.last_login,
+      created: row.created,
     },
     listedIn(row),
     sizeOf(row.profile, row.traits),
@@ -356,9 +364,3 @@ export function foldCase(text: string): string {
 export function sameValues<T extends object>(old: T, row: T): boolean {
   return (Object.keys(row) as (keyof T)[]).every((k) => row[k] === old[k]);
 }
-
-/** The rows of a page. SQLite takes no offset beyond 64 bits, and a client may ask for any page. */
-export const rangeOf = ({ page, pageSize }: PageSelection, count: number) => ({
-  limit: pageSize,
-  offset: Math.min((page - 1) * pageSize, count),
-});

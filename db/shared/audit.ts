@@ -22,18 +22,21 @@ const FILTER = `world_id = $1 AND at > CAST($2 AS BIGINT) AND at < CAST($3 AS BI
   AND ($4 OR author = ANY ($5))
   AND ($6 OR audit = ANY ($7))`;
 
+/** The numbers go down. */
+const AFTER = "seq < CAST($10 AS BIGINT)";
+
 /**
  * Selects entries of the log, and those that it has no more. In SQLite, an erased text is a blob,
  * and greater than any text.
  */
-const selection = (columns: string) =>
-  `SELECT ${columns} FROM log WHERE audit < '~' AND ${FILTER}
-   UNION ALL SELECT ${columns} FROM log_kept WHERE ${FILTER}`;
+const selection = (columns: string, filter = FILTER) =>
+  `SELECT ${columns} FROM log WHERE audit < '~' AND ${filter}
+   UNION ALL SELECT ${columns} FROM log_kept WHERE ${filter}`;
 
 const COUNT = `SELECT count(*) FROM (${selection("seq")}) AS selected`;
 
 /** Not of a query around the selection, for which SQLite would sort all of it. */
-const PAGE = `${selection(KEPT_COLUMNS)}
+const PAGE = `${selection(KEPT_COLUMNS, `${FILTER} AND ${AFTER}`)}
   ORDER BY seq DESC LIMIT CAST($8 AS BIGINT) OFFSET CAST($9 AS BIGINT)`;
 
 const CALLERS =
@@ -78,7 +81,7 @@ const authorsOf = (user: string): string[] =>
 export const auditReads = (sql: Reading) => ({
   list: (
     world: string,
-    { page, pageSize, user, types, after, before }: AuditSelection,
+    { page, pageSize, place, user, types, after, before }: AuditSelection,
   ): Promise<{ count: number; entries: AuditEntry[] }> =>
     sql.snapshot(async (sql) => {
       const values = [
@@ -87,7 +90,8 @@ export const auditReads = (sql: Reading) => ({
         ...[types === undefined, types ?? []],
       ];
       const count = Number(await sql.value(COUNT, values));
-      const bounds = [pageSize, (page - 1) * pageSize];
+      const [seq = Number.MAX_SAFE_INTEGER] = place ?? [];
+      const bounds = [pageSize, (page - 1) * pageSize, seq];
       const rows = await sql.all<Row>(PAGE, [...values, ...bounds]);
       return { count, entries: rows.map(toEntry) };
     }),

@@ -14,7 +14,7 @@ import {
   toFile,
 } from "../rules/file-rows.js";
 import { absent } from "../rules/preconditions.js";
-import { rangeOf } from "../rules/rows.js";
+import { following, rangeOf } from "../rules/pages.js";
 import { domain, type DomainLog, type EngineWrites } from "./domain.js";
 import { uploadDeleted } from "./program/uploads.js";
 import type { Reading, Sql } from "./sql.js";
@@ -23,8 +23,14 @@ const FIND = `SELECT ${FILE_COLUMNS} FROM files WHERE world_id = $1 AND key >= $
 
 const COUNT = "SELECT count(*) FROM files WHERE world_id = $1";
 
-const LIST = `SELECT ${FILE_COLUMNS} FROM files WHERE world_id = $1
-  ORDER BY created DESC, number DESC LIMIT $2 OFFSET $3`;
+const ORDER = "created DESC, number DESC";
+
+const list = (where: string) =>
+  `SELECT ${FILE_COLUMNS} FROM files WHERE world_id = $1 AND ${where}
+   ORDER BY ${ORDER} LIMIT $2 OFFSET $3`;
+
+const LIST = list("TRUE");
+const LIST_AFTER = list(following(ORDER, (i) => `CAST($${4 + i} AS BIGINT)`));
 
 const ADD_BYTES =
   "UPDATE worlds SET file_bytes = file_bytes + $2 WHERE id = $1 RETURNING file_bytes";
@@ -58,7 +64,10 @@ export const fileReads = (sql: Reading) => ({
     sql.snapshot(async (sql) => {
       const count = (await sql.value<number>(COUNT, [world]))!;
       const { limit, offset } = rangeOf(selection, count);
-      const rows = await sql.all<FileRow>(LIST, [world, limit, offset]);
+      const { after } = selection;
+      const rows = await sql.all<FileRow>(after ? LIST_AFTER : LIST, [
+        ...[world, limit, offset, ...(after ?? [])],
+      ]);
       return { count, files: rows.map(toFile) };
     }),
 

@@ -9,7 +9,7 @@ import {
   type QuestionRow,
   toQuestion,
 } from "../rules/question-rows.js";
-import { rangeOf } from "../rules/rows.js";
+import { rangeOf } from "../rules/pages.js";
 import type { Sql } from "./sql.js";
 
 const IN_ROOM = "q.world_id = $1 AND q.room_id = $2";

@@ -1,6 +1,6 @@
 import { randomUUID } from "node:crypto";
 import { given } from "../../schemas/plain/given.js";
-import { StoreError } from "../contract/store.js";
+import { type PageSelection, StoreError } from "../contract/store.js";
 import {
   MAX_WEBHOOKS,
   MOVE,
@@ -21,8 +21,8 @@ const STATE =
 const COLUMNS = `id, world_id AS world, url, types, enabled, description, created_at, secret,
   revision, ${STATE}, holder, beat`;
 
-const LIST = `SELECT ${COLUMNS} FROM webhooks WHERE world_id = $1
-  ORDER BY number LIMIT CAST($2 AS BIGINT) OFFSET CAST($3 AS BIGINT)`;
+const LIST = `SELECT ${COLUMNS}, number FROM webhooks
+  WHERE world_id = $1 AND number > CAST($4 AS BIGINT) ORDER BY number LIMIT CAST($2 AS BIGINT) OFFSET CAST($3 AS BIGINT)`;
 
 const COUNT = "SELECT count(*) FROM webhooks WHERE world_id = $1";
 
@@ -68,6 +68,11 @@ const toWebhook = ({ types, enabled, ...row }: Row): Webhook => ({
   enabled: enabled === 1,
 });
 
+const toListed = ({ number, ...row }: Row & { number: number }) => ({
+  ...toWebhook(row),
+  number,
+});
+
 const FIELDS = ["url", "types", "enabled", "description"];
 
 /** Which settings differ. The path of an address may be a secret of its receiver, so only the host stays. */
@@ -98,14 +103,14 @@ const MASKED: FieldChange = {
 export const webhookReads = (sql: Reading) => ({
   list: (
     world: string,
-    { page, pageSize }: { page: number; pageSize: number },
+    { page, pageSize, after: [number = -1] = [] }: PageSelection,
   ) =>
     sql.snapshot(async (sql) => {
       const count = Number(await sql.value(COUNT, [world]));
-      const rows = await sql.all<Row>(LIST, [
-        ...[world, pageSize, (page - 1) * pageSize],
+      const rows = await sql.all<Row & { number: number }>(LIST, [
+        ...[world, pageSize, (page - 1) * pageSize, number],
       ]);
-      return { count, webhooks: rows.map(toWebhook) };
+      return { count, webhooks: rows.map(toListed) };
     }),
 
   async get(world: string, id: string): Promise<Webhook | undefined> {

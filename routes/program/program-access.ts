@@ -5,7 +5,8 @@ import type { Reader } from "../../db/rules/program-views.js";
 import { hostOf } from "../../db/rules/program-uploads.js";
 import { isWithheld, may, SEE } from "../../schemas/plain/permissions.js";
 import { InvalidData } from "../../schemas/validate.js";
-import { pageLinks } from "../pages.js";
+import type { PageQuery } from "../../schemas/pages.js";
+import { type ListOrder, readSlice } from "../pages.js";
 
 // What a caller of the REST API sees of a program.
 
@@ -54,22 +55,21 @@ export async function readerOf(
  * The answer with a page of a list, as JSON.
  * @throws {StoreError} `large` when the page would take more than a few MiB.
  */
-export function pageOf(
+export async function jsonPageOf<T>(
   request: FastifyRequest,
-  { page = 1, page_size: pageSize = 50 }: { page?: number; page_size?: number },
-  records: readonly Versioned<unknown>[],
-): string {
-  const count = records.length;
-  const from = (page - 1) * pageSize;
-  const results = records.slice(from, from + pageSize).map(({ json }) => json);
+  query: PageQuery,
+  records: readonly Versioned<T>[],
+  order: ListOrder<Versioned<T>>,
+): Promise<string> {
+  const { found, links } = await readSlice(request, query, records, order);
+  const { count, items } = found;
+  const results = items.map(({ json }) => json);
   const size = results.reduce((sum, { length }) => sum + length, 0);
   if (size > MAX_PAGE && results.length > 1) {
     throw new StoreError("large", "The page is too large.");
   }
-  const links = pageLinks(request, { page, pageSize, count });
-  const next = JSON.stringify(links.next);
-  const previous = JSON.stringify(links.previous);
-  return `{"count":${count},"next":${next},"previous":${previous},"results":[${results.join()}]}`;
+  const head = JSON.stringify({ count, ...links }).slice(0, -1);
+  return `${head},"results":[${results.join()}]}`;
 }
 
 /**

@@ -19,7 +19,8 @@ import {
 import { ref } from "../../schemas/values.js";
 import { WorldParams } from "../../schemas/worlds.js";
 import { endpoint } from "../endpoint.js";
-import { accepted, pageOf, readerOf } from "./program-access.js";
+import type { ListOrder } from "../pages.js";
+import { accepted, jsonPageOf, readerOf } from "./program-access.js";
 import { filterOf } from "./session-filters.js";
 
 const SESSIONS = "/api/v1/worlds/:world_id/sessions/";
@@ -50,6 +51,16 @@ const routes: FastifyPluginAsync = async (app) => {
   });
 };
 
+/** As the program has them: those without a time last. */
+const BY_START: ListOrder<Versioned<Session>> = {
+  name: "sessions",
+  types: ["number", "string", "string"],
+  placeOf: ({ value: { starts_at, title, id } }) => [
+    starts_at === null ? Number.MAX_SAFE_INTEGER : Date.parse(starts_at),
+    ...[title, id],
+  ],
+};
+
 const listSessions = endpoint(
   {
     operationId: "listSessions",
@@ -66,7 +77,8 @@ const listSessions = endpoint(
     const seen = seenProgram(program, reader);
     const matches = filterOf(request.query, seen.speakers);
     const sessions = seen.sessions.filter(({ value }) => matches(value));
-    return reply.sendJson(pageOf(request, request.query, sessions));
+    const page = jsonPageOf(request, request.query, sessions, BY_START);
+    return reply.sendJson(await page);
   },
 );
 

@@ -16,7 +16,8 @@ import {
 import { ref } from "../../schemas/values.js";
 import { WorldParams } from "../../schemas/worlds.js";
 import { endpoint } from "../endpoint.js";
-import { accepted, hostsOf, pageOf, readerOf } from "./program-access.js";
+import type { ListOrder } from "../pages.js";
+import { accepted, hostsOf, jsonPageOf, readerOf } from "./program-access.js";
 
 const SPEAKERS = "/api/v1/worlds/:world_id/speakers/";
 const SPEAKER = "/api/v1/worlds/:world_id/speakers/:speaker_id/";
@@ -46,6 +47,12 @@ const routes: FastifyPluginAsync = async (app) => {
   });
 };
 
+const BY_NAME: ListOrder<Versioned<Speaker>> = {
+  name: "speakers",
+  types: ["string", "string"],
+  placeOf: ({ value: { name, id } }) => [name, id],
+};
+
 const listSpeakers = endpoint(
   {
     operationId: "listSpeakers",
@@ -57,7 +64,8 @@ const listSpeakers = endpoint(
   },
   async (request, reply) => {
     const speakers = await seen(request, request.params.world_id);
-    return reply.sendJson(pageOf(request, request.query, speakers));
+    const page = jsonPageOf(request, request.query, speakers, BY_NAME);
+    return reply.sendJson(await page);
   },
 );
 

@@ -2,7 +2,13 @@ const UUID = /[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}/g;
 const TIME = /\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z/g;
 
 /** The names of values that are times in milliseconds. */
-const TIMES = new Set(["timestamp", "last_seen", "last_login", "uploadedAt"]);
+const TIMES = new Set([
+  "timestamp",
+  "created",
+  "last_seen",
+  "last_login",
+  "uploadedAt",
+]);
 
 /** The names of values that are ids of events. */
 const EVENTS = new Set(

@@ -28,7 +28,7 @@ const uploadAs = async (
   return urlOf(answer);
 };
 
-void t.test("the users of a world, the last seen first", async (t) => {
+void t.test("the users of a world", async (t) => {
   const server = await serve(t, [worldOf("demo"), worldOf("other")]);
   const profile = { display_name: "Ada", nested: { list: [1, null, "x"] } };
   await uploadAs(server, user("demo", "ada", { traits: ["x"], profile }));
@@ -50,18 +50,18 @@ void t.test("the users of a world, the last seen first", async (t) => {
     results: [
       {
         id: kept[0]!.id,
-        token_id: null,
-        client_id: "guest",
-        profile: null,
-        traits: [],
-        last_seen: new Date(kept[0]!.last_seen).toISOString(),
-      },
-      {
-        id: kept[1]!.id,
         token_id: "ada",
         client_id: null,
         profile,
         traits: ["x"],
+        last_seen: new Date(kept[0]!.last_seen).toISOString(),
+      },
+      {
+        id: kept[1]!.id,
+        token_id: null,
+        client_id: "guest",
+        profile: null,
+        traits: [],
         last_seen: new Date(kept[1]!.last_seen).toISOString(),
       },
     ],

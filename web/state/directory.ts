@@ -174,6 +174,7 @@ export class Directory implements Readable<Listing> {
 
   async #list(page: number): Promise<Found> {
     const { results, next, count } = await this.#api.listUsers({
+      ordering: "-last_seen",
       page,
       page_size: PAGE,
     });

@@ -81,6 +81,7 @@ export const WORLD_TABLES: readonly Table[] = [
       pretalx_id: textOrNull,
       last_login: timeOrNull,
       display_name_folded: { ...text, derived: "" },
+      created: { ...time, formerly: 0, since: 5 },
     },
     2,
     // It follows from the profile: see `copies/loaded.ts`.

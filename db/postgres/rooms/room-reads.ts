@@ -1,5 +1,6 @@
 import type { PermissionConfig } from "../../../schemas/plain/permissions.js";
 import type { RoomOrdering } from "../../../schemas/rooms.js";
+import { following } from "../../rules/pages.js";
 import { pageTooLarge } from "../../rules/preconditions.js";
 import {
   isFiltered,
@@ -11,7 +12,7 @@ import {
   type ViewGroup,
 } from "../../rules/room-lists.js";
 import { foldCase, type RoomRow } from "../../rules/rows.js";
-import type { RoomSelection } from "../../contract/store.js";
+import type { ListPlace, RoomSelection } from "../../contract/store.js";
 import type { Sql } from "../../shared/sql.js";
 
 /** The values that decide the visibility of the rooms of a world. */
@@ -35,6 +36,8 @@ export interface RoomQuery extends RoomFilter {
   ordering: RoomOrdering;
   limit: number;
   offset: number;
+  /** Where the page begins instead. */
+  after: ListPlace | undefined;
 }
 
 /** A page as it is read. */
@@ -87,7 +90,9 @@ const fromRooms = ({ type, search }: RoomQuery) =>
 /** Selects the ids of a page, in their order. Exported so that a test can see the plan. */
 export function pageSql(query: RoomQuery): string {
   const given = parametersOf(query).length;
-  return `SELECT id ${fromRooms(query)} ORDER BY ${ROOM_ORDERS[query.ordering]}
+  const order = ROOM_ORDERS[query.ordering];
+  const follows = following(order, (i) => `$${given + 3 + i}`);
+  return `SELECT id ${fromRooms(query)} ${query.after ? `AND ${follows}` : ""} ORDER BY ${order}
     LIMIT (SELECT $${given + 1}::bigint) OFFSET (SELECT $${given + 2}::bigint)`;
 }
 
@@ -138,8 +143,10 @@ export async function readView(
 export function queryOf(
   world: string,
   view: View,
-  { traits, page, pageSize, ordering, type = "", search = "" }: RoomSelection,
+  selection: RoomSelection,
 ): RoomQuery {
+  const { traits, page, pageSize, ordering, after } = selection;
+  const { type = "", search = "" } = selection;
   return {
     world,
     revision: view.revision,
@@ -149,6 +156,7 @@ export function queryOf(
     ordering,
     limit: pageSize,
     offset: (page - 1) * pageSize,
+    after,
   };
 }
 
@@ -156,7 +164,8 @@ export function queryOf(
 export const keyOf = (query: RoomQuery): string => {
   const { world, groups, ordering, limit, offset, type, search } = query;
   const filter = isFiltered(query) ? JSON.stringify([type, search]) : "";
-  return `${world} ${ordering} ${limit} ${offset} ${groups.join()} ${filter}`;
+  const after = JSON.stringify(query.after);
+  return `${world} ${ordering} ${limit} ${offset} ${groups.join()} ${filter} ${after}`;
 };
 
 /**
@@ -168,7 +177,7 @@ export async function readPage(
   sql: Sql,
   query: RoomQuery,
 ): Promise<RoomRows | undefined> {
-  const { visible, limit, offset } = query;
+  const { visible, limit, offset, after } = query;
   const isSearch = isFiltered(query);
   const matching = isSearch ? await countMatching(sql, query) : visible;
   if (offset >= matching) return { count: matching, rows: [] };
@@ -176,8 +185,11 @@ export async function readPage(
     ...parametersOf(query),
     limit,
     offset,
+    ...(after ?? []),
   ]);
   const [first] = rows;
+  // Nothing follows the last room, whatever the rules of the world are by now.
+  if (!first && after) return { count: matching, rows: [] };
   if (first?.worldRevision !== query.revision) return undefined;
   if (!first.fits) throw pageTooLarge();
   return { count: isSearch ? matching : first.count, rows };

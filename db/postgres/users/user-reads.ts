@@ -1,17 +1,19 @@
 import { IS_PERSON } from "../../rules/user-kinds.js";
 import { pageTooLarge } from "../../rules/preconditions.js";
+import { following, rangeOf, USER_ORDERS } from "../../rules/pages.js";
 import {
   IS_KNOWN,
-  rangeOf,
+  LISTED_COLUMNS,
+  type ListedUserRow,
   toListed,
   toUser,
   USER_COLUMNS,
   type UserRow,
 } from "../../rules/rows.js";
 import type {
-  PageSelection,
   UserPage,
   UserRecord,
+  UserSelection,
   Visitor,
 } from "../../contract/store.js";
 import {
@@ -22,9 +24,9 @@ import {
 import type { Sql } from "../../shared/sql.js";
 
 /** A page of users, and the number of users on all pages. */
-interface FoundRows {
+interface FoundRows<T> {
   count: number;
-  rows: UserRow[];
+  rows: T[];
 }
 
 /**
@@ -44,12 +46,12 @@ export const pageStatement = (from: string, count: string, order: string) =>
  * @param statement made by {@link pageStatement}.
  * @throws {StoreError} `large`.
  */
-export async function readPage(
+export async function readPage<T extends UserRow = UserRow>(
   sql: Sql,
   statement: string,
   params: readonly unknown[],
-): Promise<FoundRows> {
-  const rows = await sql.all<UserRow & { count: number; large: boolean }>(
+): Promise<FoundRows<T>> {
+  const rows = await sql.all<T & { count: number; large: boolean }>(
     statement,
     params,
   );
@@ -113,22 +115,29 @@ export const blockedUsers = async (
 ): Promise<UserRecord[]> =>
   (await sql.all<UserRow>(BLOCKED, [worldId, id])).map(toUser);
 
-const LIST = pageStatement(
-  `page AS (
-     SELECT ${USER_COLUMNS.replace("client_state", "NULL AS client_state")} FROM users
-     WHERE world_id = $1 AND ${IS_KNOWN} AND ${IS_PERSON}
-     ORDER BY last_seen DESC, id LIMIT $2 OFFSET $3)`,
-  `SELECT count(*) FROM users WHERE world_id = $1 AND ${IS_KNOWN} AND ${IS_PERSON}`,
-  "last_seen DESC, id",
-);
+const listStatement = (order: string, where: string) =>
+  pageStatement(
+    `page AS (
+       SELECT ${LISTED_COLUMNS} FROM users
+       WHERE world_id = $1 AND ${IS_KNOWN} AND ${IS_PERSON} AND ${where}
+       ORDER BY ${order} LIMIT $2 OFFSET $3)`,
+    `SELECT count(*) FROM users WHERE world_id = $1 AND ${IS_KNOWN} AND ${IS_PERSON}`,
+    order,
+  );
 
 /** @throws {StoreError} `large`. */
 export async function listUsers(
   sql: Sql,
   worldId: string,
-  selection: PageSelection,
+  selection: UserSelection,
 ): Promise<UserPage> {
   const { limit, offset } = rangeOf(selection, Number.MAX_SAFE_INTEGER);
-  const { count, rows } = await readPage(sql, LIST, [worldId, limit, offset]);
+  const { ordering = "created", after } = selection;
+  const order = USER_ORDERS[ordering];
+  const where = after ? following(order, (i) => `$${4 + i}`) : "TRUE";
+  const { count, rows } = await readPage<ListedUserRow>(
+    ...([sql, listStatement(order, where)] as const),
+    [worldId, limit, offset, ...(after ?? [])],
+  );
   return { count, users: rows.map(toListed) };
 }

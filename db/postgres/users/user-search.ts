@@ -1,10 +1,5 @@
-import {
-  foldCase,
-  IS_KNOWN,
-  rangeOf,
-  toUser,
-  USER_COLUMNS,
-} from "../../rules/rows.js";
+import { rangeOf } from "../../rules/pages.js";
+import { foldCase, IS_KNOWN, toUser, USER_COLUMNS } from "../../rules/rows.js";
 import type { FoundUsers, UserKind, UserSearch } from "../../contract/store.js";
 import { FIELD, markerOf } from "../../rules/user-fields.js";
 import { isOfKind } from "../../rules/user-kinds.js";

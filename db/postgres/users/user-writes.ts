@@ -31,8 +31,8 @@ const entering = (name: "token_id" | "client_id") =>
        AND foyer_digest(${name}) = foyer_digest($3) AND ${name} = $3),
    entered AS (
      INSERT INTO users (world_id, id, ${name}, profile, traits, last_seen, last_login,
-       pretalx_id, display_name_folded, fields_folded)
-     SELECT id, $2, $3, $4, $5, $6::bigint, $7::bigint, $8, $9, $10 FROM worlds WHERE id = $1
+       pretalx_id, display_name_folded, fields_folded, created)
+     SELECT id, $2, $3, $4, $5, $6::bigint, $7::bigint, $8, $9, $10, $6::bigint FROM worlds WHERE id = $1
      ON CONFLICT (world_id, foyer_digest(${name})) WHERE ${name} IS NOT NULL DO UPDATE SET
        traits = excluded.traits, last_seen = excluded.last_seen,
        last_login = coalesce(excluded.last_login, users.last_login)

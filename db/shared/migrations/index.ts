@@ -7,6 +7,7 @@ import programLinks from "./program-links.js";
 import pruned from "./pruned.js";
 import push from "./push.js";
 import rowChanges from "./row-changes.js";
+import userCreation from "./user-creation.js";
 import webhooksAndAudit from "./webhooks-and-audit.js";
 import type { SharedMigration } from "./dialects.js";
 
@@ -27,4 +28,5 @@ export const shared: readonly SharedMigration[] = [
   ...auditColumns,
   auditInLog,
   ...rowChanges,
+  userCreation,
 ];

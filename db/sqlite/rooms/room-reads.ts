@@ -1,5 +1,6 @@
 import type { RoomOrdering } from "../../../schemas/rooms.js";
 import type { World } from "../../../schemas/worlds.js";
+import { following } from "../../rules/pages.js";
 import { pageTooLarge } from "../../rules/preconditions.js";
 import {
   isFiltered,
@@ -124,7 +125,7 @@ export function roomReads(db: Connection, cache: ReadCache) {
 
   /** Finds out which rooms of a world a caller may see. */
   function query(world: World, selection: RoomSelection): RoomQuery {
-    const { traits, page, pageSize, ordering, type = "" } = selection;
+    const { traits, page, pageSize, ordering, type = "", after } = selection;
     const { groups, visible } = seenRooms(world, groupsOf(world.id), traits);
     const filter = {
       world: world.id,
@@ -133,7 +134,7 @@ export function roomReads(db: Connection, cache: ReadCache) {
       search: foldCase(selection.search ?? ""),
     };
     return {
-      key: `${page} ${pageSize} ${ordering} ${cacheKeyOf(filter)}`,
+      key: `${page} ${pageSize} ${ordering} ${cacheKeyOf(filter)} ${JSON.stringify(after)}`,
       filter,
       selection,
       visible,
@@ -145,7 +146,7 @@ export function roomReads(db: Connection, cache: ReadCache) {
    * @throws {StoreError} `large`.
    */
   function readPage({ filter, selection, visible }: RoomQuery): RoomRows {
-    const { page, pageSize, ordering } = selection;
+    const { page, pageSize, ordering, after } = selection;
     const count = isFiltered(filter)
       ? counts.read(cacheKeyOf(filter), () => ({
           value: selectCount(filter),
@@ -156,8 +157,13 @@ export function roomReads(db: Connection, cache: ReadCache) {
     const rows: RoomRow[] = [];
     let size = 0;
     if (offset < count) {
-      const range = { ...filter, limit: pageSize, offset };
-      for (const row of selectPage(ordering, filter).iterate(range)) {
+      const [key0, key1, key2] = after ?? [];
+      const range = {
+        ...{ ...filter, limit: pageSize, offset },
+        ...(after && { key0, key1, key2 }),
+      };
+      const statement = selectPage(ordering, filter, after !== undefined);
+      for (const row of statement.iterate(range)) {
         size += byteSizeOf(row);
         // A single room is never refused, as no client could ask for less.
         if (size > MAX_ROOM_PAGE && rows.length > 0) {
@@ -169,13 +175,19 @@ export function roomReads(db: Connection, cache: ReadCache) {
     return { count, rows, size };
   }
 
-  function selectPage(ordering: RoomOrdering, filter: Filter) {
+  function selectPage(
+    ordering: RoomOrdering,
+    filter: Filter,
+    follows: boolean,
+  ) {
     const order = ROOM_ORDERS[ordering].replace(
       /\b(name|id|sorting)/g,
       "rooms.$1",
     );
     return prepare(
-      `SELECT ${ROOM_COLUMNS} ${fromRooms(filter)} ORDER BY ${order} LIMIT @limit OFFSET @offset`,
+      `SELECT ${ROOM_COLUMNS} ${fromRooms(filter)}
+       ${follows ? `AND ${following(order, (i) => `@key${i}`)}` : ""}
+       ORDER BY ${order} LIMIT @limit OFFSET @offset`,
     ) as ReturnType<typeof db.prepare<object, RoomRow>>;
   }
 

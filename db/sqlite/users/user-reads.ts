@@ -1,16 +1,18 @@
 import type {
-  PageSelection,
   UserPage,
   UserRecord,
+  UserSelection,
   Visitor,
 } from "../../contract/store.js";
 import { IS_PERSON } from "../../rules/user-kinds.js";
 import type { Connection } from "../engine/connection.js";
 import { type ReadCache, textSizeOf } from "../engine/read-cache.js";
 import { pageTooLarge } from "../../rules/preconditions.js";
+import { following, rangeOf, USER_ORDERS } from "../../rules/pages.js";
 import {
   IS_KNOWN,
-  rangeOf,
+  LISTED_COLUMNS,
+  type ListedUserRow,
   toListed,
   toUser,
   USER_COLUMNS,
@@ -32,10 +34,23 @@ export function userReads(db: Connection, cache: ReadCache) {
       `SELECT count(*) FROM users WHERE world_id = ? AND ${IS_KNOWN} AND ${IS_PERSON}`,
     )
     .pluck();
-  const selectPage = db.prepare<[string, number, number], UserRow>(
-    `SELECT ${USER_COLUMNS.replace("client_state", "NULL AS client_state")} FROM users
-     WHERE world_id = ? AND ${IS_KNOWN} AND ${IS_PERSON}
-     ORDER BY last_seen DESC, id LIMIT ? OFFSET ?`,
+  const page = (order: string, where: string) =>
+    db.prepare<[object], ListedUserRow>(
+      `SELECT ${LISTED_COLUMNS} FROM users
+       WHERE world_id = @world AND ${IS_KNOWN} AND ${IS_PERSON} AND ${where}
+       ORDER BY ${order} LIMIT @limit OFFSET @offset`,
+    );
+  const pages = Object.fromEntries(
+    Object.entries(USER_ORDERS).map(([ordering, order]) => [
+      ordering,
+      {
+        numbered: page(order, "TRUE"),
+        after: page(
+          order,
+          following(order, (i) => `@key${i}`),
+        ),
+      },
+    ]),
   );
   const select = db.prepare<string[], UserRow>(
     `SELECT ${USER_COLUMNS} FROM users WHERE id = ? AND world_id = ?`,
@@ -103,10 +118,15 @@ export function userReads(db: Connection, cache: ReadCache) {
       return blocked;
     },
 
-    list(worldId: string, selection: PageSelection): UserPage {
+    list(worldId: string, selection: UserSelection): UserPage {
       const all = count.get(worldId)!;
-      const { limit, offset } = rangeOf(selection, all);
-      const rows = selectPage.iterate(worldId, limit, offset);
+      const { ordering = "created", after } = selection;
+      const [key0, key1] = after ?? [];
+      const statement = pages[ordering]![after ? "after" : "numbered"];
+      const rows = statement.iterate({
+        ...{ world: worldId, ...rangeOf(selection, all) },
+        ...(after && { key0, key1 }),
+      });
       return { count: all, users: bounded(rows).map(toListed) };
     },
 
@@ -143,8 +163,8 @@ export function userFinder(db: Connection) {
  * Reads rows up to a size. A single row is never refused, because no page is smaller.
  * @throws {StoreError} `large`.
  */
-export function bounded(rows: Iterable<UserRow>): UserRow[] {
-  const read: UserRow[] = [];
+export function bounded<T extends UserRow>(rows: Iterable<T>): T[] {
+  const read: T[] = [];
   let size = 0;
   for (const row of rows) {
     size += (row.traits?.length ?? 0) + (row.profile?.length ?? 0);

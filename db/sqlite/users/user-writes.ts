@@ -39,8 +39,8 @@ type Refreshed = "traits" | "last_seen" | "last_login";
 export function userWrites(db: Connection, sql: Sql, log: WriteLog) {
   const create = db.prepare<unknown[], UserRow>(
     `INSERT INTO users (id, world_id, token_id, client_id, profile, traits, last_seen, last_login,
-       pretalx_id, display_name_folded, fields_folded)
-     VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?) RETURNING ${USER_COLUMNS}`,
+       pretalx_id, display_name_folded, fields_folded, created)
+     VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?) RETURNING ${USER_COLUMNS}`,
   );
   const findWorld = db.prepare<[string]>("SELECT 1 FROM worlds WHERE id = ?");
   const findNamed = userFinder(db);
@@ -144,6 +144,7 @@ export function userWrites(db: Connection, sql: Sql, log: WriteLog) {
         pretalxId ?? null,
         foldedNameOf(profile),
         foldedFieldsOf(profile),
+        now,
       )!;
     },
 

@@ -61,7 +61,9 @@ export async function enteringContract(base: Contract): Promise<void> {
     });
     t.match(third, { id: first.id, profile: ada.profile });
     t.strictSame(third.traits, []);
-    t.strictSame(await usersOf(store, "demo"), [listed(third)]);
+    const { last_seen: created } = first;
+    const shown = [{ ...listed(third), created }];
+    t.strictSame(await usersOf(store, "demo"), shown);
   });
 
   await contract("a profile is taken only at first", async (t, store) => {

@@ -68,7 +68,6 @@ export async function fileContract(contract: Contract): Promise<void> {
         [5, 1, 4, 5],
         [Number.MAX_SAFE_INTEGER / 1000, 1000, 5, 5],
       ];
-    const last = [...names].reverse();
     for (const [page, pageSize, from, to] of pages) {
       const name = `page ${page} of ${pageSize}`;
       const { count, users } = await store.users.list("demo", {
@@ -78,7 +77,7 @@ export async function fileContract(contract: Contract): Promise<void> {
       t.equal(count, 5, name);
       t.strictSame(
         users.map(({ token_id }) => token_id),
-        last.slice(from, to),
+        names.slice(from, to),
         name,
       );
       const list = await store.files.list("demo", { page, pageSize });
@@ -97,6 +96,7 @@ export async function fileContract(contract: Contract): Promise<void> {
   await contract("what is recorded of a file", async (t, store) => {
     await store.worlds.create(worldOf("other"));
     const before = Date.now();
+    let number = 0;
     for (const [extension, type] of [
       ["jpg", "image/jpeg"],
       ["mp3", "audio/mpeg"],
@@ -108,8 +108,13 @@ export async function fileContract(contract: Contract): Promise<void> {
       const file = await store.files.get("demo", id);
       t.strictSame(
         { ...file, uploadedAt: 0 },
-        { ...record, id, type, userId: user!.id, uploadedAt: 0 },
+        {
+          ...{ ...record, id, type, userId: user!.id },
+          ...{ uploadedAt: 0, number: file?.number },
+        },
       );
+      t.ok(file!.number > number);
+      number = file!.number;
       t.ok(file!.uploadedAt >= before && file!.uploadedAt <= Date.now());
       t.strictSame((await filesOf(store, "demo"))[0], file, "newest first");
     }

@@ -34,6 +34,7 @@ import { uploadContract } from "./uploads.js";
 import { valueContract } from "./values.js";
 import { orderContract } from "./orders.js";
 import { settingContract } from "./settings.js";
+import { placeContract } from "./places.js";
 import { userSearchContract } from "./user-search.js";
 import { userContract } from "./users.js";
 import { versionContract } from "./versions.js";
@@ -53,6 +54,7 @@ export const answers = [
   valueContract,
   userContract,
   fileContract,
+  placeContract,
   uploadContract,
   absentContract,
   enteringContract,

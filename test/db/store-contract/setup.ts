@@ -104,10 +104,10 @@ export const selection = (
   ...changes,
 });
 
-/** A user as lists show it. */
+/** A user as lists show it, who was made when last seen. */
 export function listed(user: UserRecord): ListedUser {
   const { client_state: _state, deleted: _deleted, ...rest } = user;
-  return rest;
+  return { ...rest, created: user.last_seen };
 }
 
 const traits = new Set<string>();

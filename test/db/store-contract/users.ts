@@ -1,4 +1,5 @@
 import { worldOf } from "../../helper.js";
+import type { UserOrdering } from "../../../schemas/users.js";
 import { filesOf, usersOf } from "../../listed.js";
 import {
   ABSENT,
@@ -47,9 +48,15 @@ export async function userContract(contract: Contract): Promise<void> {
       await tick();
     }
     await add(store, "demo", { tokenId: "a" });
-    const order = async () =>
-      (await usersOf(store, "demo")).map(({ token_id }) => token_id);
+    const order = async (ordering: UserOrdering = "-last_seen") => {
+      const asked = { page: 1, pageSize: 50, ordering };
+      const { users } = await store.users.list("demo", asked);
+      return users.map(({ token_id }) => token_id);
+    };
     t.strictSame(await order(), ["a", "c", "b"]);
+    t.strictSame(await order("last_seen"), ["b", "c", "a"]);
+    t.strictSame(await order("created"), ["a", "b", "c"]);
+    t.strictSame(await order("-created"), ["c", "b", "a"]);
     await store.users.erase("demo", { token_id: "c" });
     t.strictSame(await order(), ["a", "b"], "without who was erased");
     const { count } = await store.users.list("demo", { page: 1, pageSize: 1 });
@@ -65,7 +72,7 @@ export async function userContract(contract: Contract): Promise<void> {
     t.strictSame(
       users,
       [...users].sort(
-        (a, b) => b.last_seen - a.last_seen || (a.id < b.id ? -1 : 1),
+        (a, b) => a.created - b.created || (a.id < b.id ? -1 : 1),
       ),
       "then by id",
     );
@@ -91,7 +98,7 @@ export async function userContract(contract: Contract): Promise<void> {
   await contract("a page of users is bounded", async (t, store) => {
     await store.worlds.create(worldOf("other"));
     const text = "x".repeat(1024 * 1024);
-    for (const [i, size] of [5, 1, 1, 1, 1].entries()) {
+    for (const [i, size] of [1, 1, 1, 1, 5].entries()) {
       const profile = { text: text.repeat(size) };
       await add(store, "demo", { tokenId: `${i}`, profile });
       await tick();

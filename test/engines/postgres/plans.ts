@@ -67,6 +67,7 @@ export const plans: Part = async (t, server) => {
           ordering: ordering as RoomOrdering,
           limit: 50,
           offset: 0,
+          after: undefined,
         });
         await client.query(`PREPARE page (text, bigint[]) AS ${text}`);
         for (const offset of [0, ROOMS - 50]) {
