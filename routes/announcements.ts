@@ -51,6 +51,8 @@ const listAnnouncements = endpoint(
   {
     operationId: "listAnnouncements",
     summary: "List the announcements of a world, the oldest first",
+    description:
+      "With drafts and archived ones. Attendees see announcements over the websocket.",
     tags: ["announcements"],
     params: WorldParams,
     querystring: PageQuery,
@@ -72,6 +74,8 @@ const createAnnouncement = endpoint(
   {
     operationId: "createAnnouncement",
     summary: "Make an announcement",
+    description:
+      "It is a draft unless its `state` says otherwise. A `show_until` that is on no calendar is refused.",
     tags: ["announcements"],
     params: WorldParams,
     body: ref(AnnouncementDraft),
@@ -94,6 +98,7 @@ const getAnnouncement = endpoint(
   {
     operationId: "getAnnouncement",
     summary: "Get an announcement",
+    description: "Its `ETag` also changes when it is shown no longer.",
     tags: ["announcements"],
     params: AnnouncementParams,
     response: { 200: ref(Announcement) },
@@ -108,6 +113,8 @@ const updateAnnouncement = endpoint(
   {
     operationId: "updateAnnouncement",
     summary: "Replace fields of an announcement",
+    description:
+      "A draft becomes active, and an active one archived; no state goes back.",
     tags: ["announcements"],
     params: AnnouncementParams,
     body: ref(AnnouncementChanges),

@@ -19,6 +19,7 @@ const routes: FastifyPluginAsync<{ days: number }> = async (app, { days }) => {
 const schema = {
   operationId: "listAudit",
   summary: "List what people with rights did",
+  description: "What people with rights did, also by commands and calls.",
   tags: ["worlds"],
   params: WorldParams,
   querystring: AuditQuery,

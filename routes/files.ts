@@ -29,6 +29,7 @@ const listFiles = endpoint(
   {
     operationId: "listFiles",
     summary: "List the files of a world, the newest first",
+    description: "The newest first, also files whose uploader was erased.",
     tags: ["files"],
     params: WorldParams,
     querystring: PageQuery,

@@ -51,6 +51,8 @@ const media: FastifyPluginAsyncTypebox = async (app) => {
       schema: {
         operationId: "getFile",
         summary: "Get an uploaded file",
+        description:
+          "Ranges, `HEAD` and conditions are supported. The address is unguessable, and needs no credentials.",
         tags: ["files"],
         params: MediaParams,
       },

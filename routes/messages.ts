@@ -34,6 +34,8 @@ const listMessages = endpoint(
   {
     operationId: "listMessages",
     summary: "Get a part of the chat of a room",
+    description:
+      "With `after` the oldest events after it, with `before` the newest before it, and otherwise the newest of all. Both together are refused.",
     tags: ["chat"],
     params: RoomParams,
     querystring: MessagesQuery,

@@ -53,6 +53,7 @@ const listRooms = endpoint(
   {
     operationId: "listRooms",
     summary: "List the rooms that the caller may see",
+    description: "Only rooms that the caller may see are listed and counted.",
     tags: ["rooms"],
     params: WorldParams,
     querystring: RoomsQuery,
@@ -108,6 +109,8 @@ const createRoom = endpoint(
   {
     operationId: "createRoom",
     summary: "Make a room",
+    description:
+      "A room without a domain of its own has the domain of the world.",
     tags: ["rooms"],
     params: WorldParams,
     body: ref(RoomDraft),
@@ -133,6 +136,8 @@ const getRoom = endpoint(
   {
     operationId: "getRoom",
     summary: "Get a room",
+    description:
+      "A room that the caller may not see is a 403, as one that does not exist.",
     tags: ["rooms"],
     params: RoomParams,
     response: { 200: ref(Room) },
@@ -144,6 +149,8 @@ const updateRoom = endpoint(
   {
     operationId: "updateRoom",
     summary: "Replace fields of a room",
+    description:
+      "Each field that is sent replaces the present value as a whole; others stay.",
     tags: ["rooms"],
     params: RoomParams,
     body: ref(RoomChanges),

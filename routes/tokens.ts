@@ -21,6 +21,8 @@ const createToken = endpoint(
   {
     operationId: "createToken",
     summary: "Sign a token, and make a link with it",
+    description:
+      "Callers who may read the keys of the world may sign any traits. The audit has the traits and never the token.",
     tags: ["worlds"],
     params: WorldParams,
     body: ref(TokenDraft),

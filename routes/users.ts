@@ -104,6 +104,8 @@ const moderateUser = endpoint(
   {
     operationId: "moderateUser",
     summary: "Ban, silence or reactivate a user",
+    description:
+      "Nobody moderates themselves, or a person with rights that they lack.",
     tags: ["users"],
     params: UserParams,
     body: ref(UserChanges),

@@ -99,6 +99,7 @@ const listWebhooks = endpoint(
   {
     operationId: "listWebhooks",
     summary: "List the webhooks of a world",
+    description: "Without their secrets.",
     tags: ["webhooks"],
     params: WorldParams,
     querystring: PageQuery,
@@ -157,6 +158,8 @@ const getWebhook = endpoint(
   {
     operationId: "getWebhook",
     summary: "Get a webhook",
+    description:
+      "With its state: what it got, and how its last delivery went. Without its secret.",
     tags: ["webhooks"],
     params: Params,
     response: { 200: ref(Webhook) },
@@ -168,6 +171,8 @@ const updateWebhook = endpoint(
   {
     operationId: "updateWebhook",
     summary: "Replace fields of a webhook",
+    description:
+      "A webhook that is enabled again goes on from its cursor if its entries are still there. An address inside the network of the server is refused.",
     tags: ["webhooks"],
     params: Params,
     body: ref(WebhookChanges),
@@ -210,6 +215,8 @@ const deleteWebhook = endpoint(
   {
     operationId: "deleteWebhook",
     summary: "Delete a webhook",
+    description:
+      "Nothing more is sent, also of what happened before. A body, if there is one, is ignored.",
     tags: ["webhooks"],
     params: Params,
     response: { 204: Type.Null({ description: "It is deleted." }) },
@@ -248,6 +255,8 @@ const redeliver = endpoint(
   {
     operationId: "redeliverWebhook",
     summary: "Send changes again from a cursor",
+    description:
+      "A cursor after the newest entry is refused, and one whose entries are gone is a 410.",
     tags: ["webhooks"],
     params: Params,
     body: ref(WebhookPosition),

@@ -30,6 +30,8 @@ const getWorld = endpoint(
   {
     operationId: "getWorld",
     summary: "Get a world, with its keys",
+    description:
+      "With its keys and other secrets, so it asks for `world.secrets`. Its `ETag` names the state for `If-Match`.",
     tags: ["worlds"],
     params: WorldParams,
     response: { 200: ref(World) },

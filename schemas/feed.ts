@@ -1,10 +1,19 @@
 import { Type } from "@sinclair/typebox";
+import { CURSOR_PATTERN } from "./plain/feed.js";
+import { Expected } from "./plain/texts.js";
 import { Text } from "./values.js";
+
+/** A place in the change feed, as a client has got it. */
+export const cursor = {
+  pattern: CURSOR_PATTERN,
+  [Expected]: "a cursor of the change feed",
+};
 
 /** Query parameters of the change feed. */
 export const FeedQuery = Type.Object({
   after: Type.Optional(
     Text({
+      ...cursor,
       description:
         "A cursor: entries after it. 0 begins with the oldest entry that is kept. Without it, the answer is an empty page with the present cursor.",
       examples: ["812"],

@@ -48,18 +48,33 @@ export const TraitMapping = Type.Object(
 );
 export type TraitMapping = Static<typeof TraitMapping>;
 
+/** A key as JSON (RFC 7517). Its rules are checked with a message of their own. */
+const PublicKey = Type.Object(
+  {},
+  {
+    additionalProperties: true,
+    description: "A public key, without secret parts such as d.",
+    properties: { kty: { enum: ["RSA", "EC", "OKP"] }, d: false },
+    required: ["kty"],
+  },
+);
+
 /** An issuer whose tokens a world accepts. */
 export const TokenIssuer = Type.Object(
   {
     issuer: Issuer,
     audience: Text({ minLength: 1, maxLength: 300 }),
-    jwks_url: Type.Optional(Text({ minLength: 1, maxLength: 2000 })),
+    jwks_url: Type.Optional(
+      Text({
+        maxLength: 2000,
+        pattern: "^[hH][tT][tT][pP][sS]?://",
+        [Expected]: "an address like https://example.org/path",
+      }),
+    ),
     jwks: Type.Optional(
       Type.Object(
         {
-          keys: List(Type.Object({}, { additionalProperties: true }), 50, {
-            minItems: 1,
-          }),
+          keys: List(PublicKey, 50, { minItems: 1 }),
         },
         { additionalProperties: true },
       ),
@@ -81,6 +96,10 @@ export const TokenIssuer = Type.Object(
     description:
       "An issuer whose tokens the world accepts. Its public keys are at jwks_url or in jwks.",
     additionalProperties: false,
+    // For readers of the document. The check of the addresses has a message.
+    if: { required: ["jwks_url"] },
+    then: { not: { required: ["jwks"] } },
+    else: { required: ["jwks"] },
   },
 );
 export type TokenIssuer = Static<typeof TokenIssuer>;

@@ -2,7 +2,7 @@ import { Type, type Static } from "@sinclair/typebox";
 import { SentEvent, TypedEvent } from "./live/chat.js";
 import { PublicUser } from "./live/users.js";
 import { RoomParams } from "./rooms.js";
-import { Text } from "./values.js";
+import { OneOf, Text } from "./values.js";
 
 const example = {
   event_id: 1204,
@@ -47,7 +47,8 @@ export const MessagesQuery = Type.Object({
     Type.Integer({
       minimum: 0,
       maximum: Number.MAX_SAFE_INTEGER,
-      description: "Only events after this id, the oldest of them.",
+      description:
+        "Only events after this id, the oldest of them. Not with `before`.",
     }),
   ),
   before: Type.Optional(
@@ -55,7 +56,7 @@ export const MessagesQuery = Type.Object({
       minimum: 0,
       maximum: Number.MAX_SAFE_INTEGER,
       description:
-        "Only events before this id, the newest of them. Without `after` and `before`, the newest of all.",
+        "Only events before this id, the newest of them. Not with `after`. Without `after` and `before`, the newest of all.",
     }),
   ),
   limit: Type.Optional(
@@ -63,14 +64,45 @@ export const MessagesQuery = Type.Object({
   ),
 });
 
+const content = (
+  type: string,
+  description: string,
+  required: readonly string[],
+  properties: object = {},
+) => ({
+  ...{ type: "object", description, required: ["type", ...required] },
+  properties: { type: { const: type }, ...properties },
+});
+
+const shortText = { type: "string", maxLength: 10_000 };
+
+/** For readers of the document. `chat.send` checks it, by the bounds of the server. */
+const contents = [
+  content("text", "A text.", ["body"], {
+    body: { ...shortText, minLength: 1 },
+  }),
+  content("files", "Uploaded files, and perhaps a text.", ["files"], {
+    files: {
+      ...{ type: "array", minItems: 1, maxItems: 100 },
+      items: {
+        type: "object",
+        properties: { url: { type: "string" }, name: { type: "string" } },
+        required: ["url", "name"],
+      },
+    },
+    body: { ...shortText, type: ["string", "null"] },
+  }),
+  content("deleted", "With replaces: deletes the message.", []),
+];
+
 /** What a new message is made of, as in `chat.send`. */
 export const MessageDraft = Type.Object(
   {
     content: Type.Object(
       { type: Text({ examples: ["text"] }) },
-      { additionalProperties: true },
+      { additionalProperties: true, oneOf: contents },
     ),
-    event_type: Type.Optional(Text({ examples: ["channel.message"] })),
+    event_type: Type.Optional(OneOf("channel.message")),
     replaces: Type.Optional(
       Type.Integer({
         minimum: 1,

@@ -43,8 +43,7 @@ export const TokenDraft = Type.Object(
     ),
     page: Type.Optional(
       TextOrNull({
-        pattern: "^(event|console)$",
-        [Expected]: "event, console or null",
+        enum: ["event", "console", null],
         description:
           "The page that `url` opens, by default the event; null for no `url`.",
       }),

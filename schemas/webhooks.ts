@@ -1,5 +1,7 @@
 import { type Static, Type } from "@sinclair/typebox";
+import { cursor } from "./feed.js";
 import { PageOf } from "./pages.js";
+import { Expected } from "./plain/texts.js";
 import { List, Text } from "./values.js";
 
 const numberOrNull = (description: string) =>
@@ -14,6 +16,8 @@ const settings = {
   url: Text({
     minLength: 1,
     maxLength: 2000,
+    pattern: "^[hH][tT][tT][pP][sS]?://",
+    [Expected]: "an address like https://example.org/path",
     description: "Where the changes go: https, at a public address.",
   }),
   types: List(Text({ minLength: 1, maxLength: 100 }), 100, {
@@ -116,7 +120,7 @@ export const WebhookTest = Type.Object(
 );
 
 export const WebhookPosition = Type.Object(
-  { after: Text({ description: "A cursor of the change feed." }) },
+  { after: Text({ ...cursor, description: "A cursor of the change feed." }) },
   {
     $id: "WebhookPosition",
     description: "From where it sends again.",

@@ -1,3 +1,4 @@
+import type { ResultsKind } from "../../schemas/results/results.js";
 import { activity, attendance } from "./attendance.js";
 import { chat } from "./chat.js";
 import { people } from "./people.js";
@@ -14,6 +15,4 @@ export const kinds = {
   polls,
   attendance,
   activity,
-} as const;
-
-export type ResultsKind = keyof typeof kinds;
+} as const satisfies Record<ResultsKind, unknown>;

@@ -1,4 +1,4 @@
-import type { ResultsKind } from "./index.js";
+import type { ResultsKind } from "../../schemas/results/results.js";
 import type { TokenIssuer } from "../../schemas/issuers.js";
 import { uuid } from "../../schemas/plain/texts.js";
 import type { WorldKey } from "../../schemas/worlds.js";

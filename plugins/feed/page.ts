@@ -1,4 +1,8 @@
-import { EVERYTHING, type TypeFilter } from "../../schemas/plain/feed.js";
+import {
+  CURSOR_PATTERN,
+  EVERYTHING,
+  type TypeFilter,
+} from "../../schemas/plain/feed.js";
 import { type FeedItem, type FeedStore, itemsOf } from "./items.js";
 
 /** A part of the feed. */
@@ -49,7 +53,7 @@ export async function readPage(
 /** Why a cursor is refused. */
 export type CursorProblem = "malformed" | "future" | "expired";
 
-const CURSOR = /^(0|[1-9]\d{0,15})$/;
+const CURSOR = new RegExp(CURSOR_PATTERN);
 
 /**
  * Checks a cursor of a client.

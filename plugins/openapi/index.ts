@@ -21,6 +21,38 @@ declare module "fastify" {
 /** The servers of a document: one, where clients find it. */
 export const serversOf = (publicUrl = "/") => [{ url: publicUrl }];
 
+/**
+ * The components that a document refers to. Which ones there are follows from the configuration.
+ * @param paths from which the references begin.
+ */
+function referred(
+  paths: JsonObject,
+  all: Record<string, JsonObject>,
+): Record<string, JsonObject> {
+  const found = new Set<string>();
+  const follow = (value: unknown) => {
+    const refs = JSON.stringify(value).matchAll(
+      /"#\/components\/(\w+)\/([\w-]+)"/g,
+    );
+    for (const [ref, kind = "", name = ""] of refs) {
+      if (found.has(ref)) continue;
+      found.add(ref);
+      follow(all[kind]?.[name] ?? null);
+    }
+  };
+  follow(paths);
+  return Object.fromEntries(
+    Object.entries(all).map(([kind, named]) => [
+      kind,
+      Object.fromEntries(
+        Object.entries(named).filter(([name]) =>
+          found.has(`"#/components/${kind}/${name}"`),
+        ),
+      ),
+    ]),
+  );
+}
+
 /** The paths of a document, as far as this code reads them. */
 type Paths = Record<string, Record<string, { operationId?: string }>>;
 
@@ -34,9 +66,15 @@ const info = {
 };
 
 const tags = [
-  { name: "worlds", description: "Event spaces." },
+  { name: "worlds", description: "Event spaces, with their feed and audit." },
   { name: "rooms", description: "The places of a world." },
-  { name: "users", description: "People who uploaded something." },
+  { name: "program", description: "Sessions and speakers." },
+  { name: "users", description: "People who logged in or uploaded." },
+  { name: "announcements", description: "Texts for everybody in a world." },
+  { name: "chat", description: "The messages of a room." },
+  { name: "questions and polls", description: "What people ask and vote." },
+  { name: "results", description: "What is left of an event." },
+  { name: "webhooks", description: "Addresses that get each change." },
   { name: "files", description: "What people uploaded." },
   { name: "server", description: "The server itself." },
 ];
@@ -78,19 +116,14 @@ export default fp<{ publicUrl: string | undefined }>(
       const schemas = Object.fromEntries(
         components.map((schema) => [schema.$id!, toOpenapiSchema(schema)]),
       );
+      const shared = { schemas, responses, headers, parameters };
       return {
         openapi: "3.1.0",
         info,
         servers: serversOf(publicUrl),
         tags,
         paths,
-        components: {
-          schemas,
-          responses,
-          headers,
-          parameters,
-          securitySchemes,
-        },
+        components: { ...referred(paths, shared), securitySchemes },
       };
     });
   },

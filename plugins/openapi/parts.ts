@@ -224,7 +224,8 @@ export const responseRef = (name: ResponseName) => ({
   $ref: `#/components/responses/${name}`,
 });
 
-function schemaRef({ $id }: Named) {
+/** A reference to a named schema. */
+export function schemaRef({ $id }: Named) {
   return { $ref: `#/components/schemas/${$id!}` };
 }
 

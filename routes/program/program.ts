@@ -2,7 +2,7 @@ import type { FastifyPluginAsync, FastifyRequest } from "fastify";
 import { authorOf } from "../../plugins/auth/author.js";
 import { clientGone } from "../../plugins/http/connections.js";
 import { forbidden, Refusal } from "../../plugins/http/errors.js";
-import { headerRefs } from "../../plugins/openapi/parts.js";
+import { headerRefs, schemaRef } from "../../plugins/openapi/parts.js";
 import type { ProgramRights } from "../../plugins/program/programs.js";
 import { hasVersion } from "../../plugins/replies.js";
 import { MAX_DOCUMENT } from "../../schemas/plain/program.js";
@@ -11,6 +11,8 @@ import {
   ExportQuery,
   ImportedProgram,
   ImportQuery,
+  ProgramDraft,
+  ScheduleDocument,
   WholeProgram,
 } from "../../schemas/program/program-import.js";
 import { ref } from "../../schemas/values.js";
@@ -51,18 +53,7 @@ const routes: FastifyPluginAsync = async (app) => {
           content: {
             "application/json": {
               schema: {
-                anyOf: [
-                  { $ref: `#/components/schemas/${WholeProgram.$id}` },
-                  {
-                    type: "object",
-                    description: "The schedule.json of pretalx.",
-                    properties: {
-                      schedule: { type: "object", additionalProperties: true },
-                    },
-                    additionalProperties: true,
-                    required: ["schedule"],
-                  },
-                ],
+                anyOf: [schemaRef(WholeProgram), schemaRef(ScheduleDocument)],
               },
             },
             "text/calendar": { schema: { type: "string" } },
@@ -79,9 +70,7 @@ const routes: FastifyPluginAsync = async (app) => {
       receives: {
         "application/json": {
           schema: {
-            type: "object",
-            description:
-              "Foyer's own JSON, or the schedule.json of pretalx, frab or the c3voc.",
+            anyOf: [schemaRef(ProgramDraft), schemaRef(ScheduleDocument)],
           },
         },
         "application/xml": xmlText,

@@ -65,6 +65,8 @@ const listSessions = endpoint(
   {
     operationId: "listSessions",
     summary: "List the sessions that the caller may see",
+    description:
+      "Drafts, and sessions in rooms that the caller may not see, are listed for callers with `program.update` only, as far as they may see the room.",
     tags: ["program"],
     params: WorldParams,
     querystring: SessionsQuery,
@@ -86,6 +88,8 @@ const createSession = endpoint(
   {
     operationId: "createSession",
     summary: "Make a session",
+    description:
+      "Refused, as no schema can say: a room, a speaker or an `import_id` that the world lacks or has already, an address that no parser of URLs takes, times that are on no calendar, in the wrong order or more than 31 days apart.",
     tags: ["program"],
     params: WorldParams,
     body: ref(SessionDraft),
@@ -115,6 +119,8 @@ const getSession = endpoint(
   {
     operationId: "getSession",
     summary: "Get a session",
+    description:
+      "A session that the caller may not see is a 403, as one that does not exist.",
     tags: ["program"],
     params: SessionParams,
     response: { 200: ref(Session) },
@@ -129,6 +135,8 @@ const updateSession = endpoint(
   {
     operationId: "updateSession",
     summary: "Replace fields of a session",
+    description:
+      "Each field that is sent replaces the present value. The session that results obeys the rules of a new one: it has both times or none.",
     tags: ["program"],
     params: SessionParams,
     body: ref(SessionChanges),

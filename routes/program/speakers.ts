@@ -57,6 +57,8 @@ const listSpeakers = endpoint(
   {
     operationId: "listSpeakers",
     summary: "List the speakers that the caller may see",
+    description:
+      "Callers without `program.update` see the speakers of the sessions that they see.",
     tags: ["program"],
     params: WorldParams,
     querystring: PageQuery,
@@ -73,6 +75,8 @@ const createSpeaker = endpoint(
   {
     operationId: "createSpeaker",
     summary: "Make a speaker",
+    description:
+      "Refused, as no schema can say: a picture or a user that the world lacks, an `import_id` that it has already, and an address that no parser of URLs takes.",
     tags: ["program"],
     params: WorldParams,
     body: ref(SpeakerDraft),
@@ -101,6 +105,8 @@ const getSpeaker = endpoint(
   {
     operationId: "getSpeaker",
     summary: "Get a speaker",
+    description:
+      "A speaker that the caller may not see is a 403, as one that does not exist.",
     tags: ["program"],
     params: SpeakerParams,
     response: { 200: ref(Speaker) },
@@ -118,6 +124,8 @@ const updateSpeaker = endpoint(
   {
     operationId: "updateSpeaker",
     summary: "Replace fields of a speaker",
+    description:
+      "Each field that is sent replaces the present value. The speaker that results obeys the rules of a new one.",
     tags: ["program"],
     params: SpeakerParams,
     body: ref(SpeakerChanges),

@@ -1,7 +1,7 @@
 import { Readable } from "node:stream";
 import { setImmediate } from "node:timers/promises";
 import type { FastifyPluginAsync, FastifyReply, FastifyRequest } from "fastify";
-import { kinds, type ResultsKind } from "../../db/results/index.js";
+import { kinds } from "../../db/results/index.js";
 import { pages } from "../../db/results/lists.js";
 import type { Results, Times } from "../../db/results/results.js";
 import { resultsExported } from "../../db/rules/acts.js";
@@ -16,6 +16,7 @@ import {
   ResultsParams,
   ResultsQuery,
   type ResultsFormat,
+  type ResultsKind,
 } from "../../schemas/results/results.js";
 import type { Room } from "../../schemas/rooms.js";
 import { InvalidData } from "../../schemas/validate.js";
@@ -77,7 +78,7 @@ const getResults = endpoint(
   async (request, reply) => {
     const { kind } = request.params;
     if (!Object.hasOwn(kinds, kind)) throw forbidden();
-    return sendResults(request, reply, kind as ResultsKind, request.query);
+    return sendResults(request, reply, kind, request.query);
   },
 );
 

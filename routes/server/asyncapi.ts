@@ -25,6 +25,8 @@ const asyncapi: FastifyPluginAsync<{ publicUrl: string | undefined }> = async (
       schema: {
         operationId: "getAsyncapi",
         summary: "Get the description of the websocket",
+        description:
+          "The websocket at `/ws/world/{world_id}/`: every command, push and close code.",
         tags: ["server"],
       },
     },

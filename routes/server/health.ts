@@ -21,6 +21,8 @@ const health: FastifyPluginAsyncTypebox = async (app) => {
       schema: {
         operationId: "getHealth",
         summary: "Whether requests should be sent here",
+        description:
+          "It asks nothing of the database. While the server stops, it is a 503, and `status` is `stopping`.",
         tags: ["server"],
         response: { 200: Health, 503: Health },
       },
@@ -40,6 +42,7 @@ const health: FastifyPluginAsyncTypebox = async (app) => {
       schema: {
         operationId: "getReadiness",
         summary: "Whether the database answers, for load balancers",
+        description: "A 503 while the database does not answer.",
         tags: ["server"],
         response: { 200: Ready },
       },

@@ -25,6 +25,8 @@ const openapi: FastifyPluginAsync<{ publicUrl: string | undefined }> = async (
       schema: {
         operationId: "getOpenapi",
         summary: "Get this document",
+        description:
+          "With the routes of a program that embeds the server, if they have an `operationId`.",
         tags: ["server"],
       },
     },

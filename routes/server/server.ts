@@ -42,6 +42,7 @@ const listWorlds = endpoint(
   {
     operationId: "listWorlds",
     summary: "List the worlds of the server",
+    description: "For the operator of the server, by `ADMIN_TOKEN`.",
     tags: ["server"],
     querystring: PageQuery,
     response: { 200: ref(WorldList) },

@@ -1,4 +1,9 @@
-import { ImportedProgram, WholeProgram } from "../program/program-import.js";
+import {
+  ImportedProgram,
+  ProgramDraft,
+  ScheduleDocument,
+  WholeProgram,
+} from "../program/program-import.js";
 import type { TSchema } from "@sinclair/typebox";
 import {
   Announcement,
@@ -71,6 +76,8 @@ export const components: readonly TSchema[] = [
   SpeakerChanges,
   SpeakerList,
   WholeProgram,
+  ProgramDraft,
+  ScheduleDocument,
   ImportedProgram,
   PermissionConfig,
   Rule,

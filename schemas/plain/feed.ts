@@ -31,6 +31,9 @@ export const FEED_TYPES = [
   "poll.votes",
 ] as const;
 
+/** The pattern of cursors: numbers of entries. */
+export const CURSOR_PATTERN = "^(0|[1-9]\\d{0,15})$";
+
 export type FeedType = (typeof FEED_TYPES)[number];
 
 /** A selection of types. */

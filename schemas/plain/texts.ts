@@ -15,7 +15,7 @@ export interface TextOptions {
   minLength?: number;
   maxLength?: number;
   pattern?: string;
-  enum?: readonly string[];
+  enum?: readonly (string | null)[];
   /** The list also accepts `null`. */
   type?: "string" | readonly ["string", "null"];
   [Expected]?: string;
@@ -57,7 +57,7 @@ export function textFault(
   }
   const { minLength = 0, maxLength = Infinity, pattern } = schema;
   if (schema.enum && !schema.enum.includes(value)) {
-    return `Must be one of ${schema.enum.join(", ")}.`;
+    return `Must be one of ${schema.enum.map(String).join(", ")}.`;
   }
   if (value.length < minLength) return "May not be empty.";
   if (value.length > maxLength && lengthOf(value) > maxLength) {

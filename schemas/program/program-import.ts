@@ -1,8 +1,74 @@
 import { type Static, Type } from "@sinclair/typebox";
-import { Session, Speaker } from "./program.js";
-import { OneOf, ref } from "../values.js";
+import { MAX_PROGRAM } from "../plain/program.js";
+import { List, OneOf, ref, Text } from "../values.js";
+import { Session, SessionDraft, Speaker, SpeakerDraft } from "./program.js";
 
 // The bodies of calls that import and export whole programs.
+
+/** An id in a document: any text that its parts agree on. */
+const id = Type.Optional(Text({ minLength: 1, maxLength: 100 }));
+
+const OwnSession = Type.Object(
+  { id, ...SessionDraft.properties },
+  { additionalProperties: false },
+);
+export type OwnSession = Static<typeof OwnSession>;
+
+const OwnSpeaker = Type.Object(
+  { id, ...SpeakerDraft.properties },
+  { additionalProperties: false },
+);
+export type OwnSpeaker = Static<typeof OwnSpeaker>;
+
+/** Foyer's own form of a program. A document may leave out either list, as it may any field but names. */
+export const ProgramDraft = Type.Object(
+  {
+    sessions: Type.Optional(List(OwnSession, MAX_PROGRAM)),
+    speakers: Type.Optional(List(OwnSpeaker, MAX_PROGRAM)),
+  },
+  {
+    $id: "ProgramDraft",
+    description: "Foyer's own form of a program, as GET answers it.",
+    additionalProperties: false,
+    // For readers of the document. Without sessions, there are speakers.
+    if: { not: { required: ["sessions"] } },
+    then: {
+      required: ["speakers"],
+      properties: { speakers: { minItems: 1 } },
+    },
+    examples: [{ sessions: [{ title: "Maps for everyone" }] }],
+  },
+);
+
+const list = (items: object) => ({ type: "array", items });
+const object = (properties: object, ...required: string[]) => ({
+  ...{ type: "object", properties, required, additionalProperties: true },
+});
+const event = object({
+  ...{ guid: { type: "string" }, title: { type: "string" } },
+  ...{ date: { type: "string", format: "date-time" } },
+  ...{ start: { type: "string" }, duration: { type: "string" } },
+  persons: list({ type: "object", additionalProperties: true }),
+});
+const day = object({
+  date: { type: "string", format: "date" },
+  rooms: { type: "object", additionalProperties: list(event) },
+});
+
+/** The `schedule.json` of other programs. It is read as leniently as its authors write it. */
+export const ScheduleDocument = Type.Unsafe<unknown>({
+  ...object(
+    {
+      schedule: object(
+        { conference: object({ days: list(day) }, "days") },
+        "conference",
+      ),
+    },
+    "schedule",
+  ),
+  $id: "ScheduleDocument",
+  description: "The schedule.json of pretalx, frab or the c3voc.",
+});
 
 /** The formats of an export. */
 export const programFormats = ["json", "schedule.json", "ics"] as const;

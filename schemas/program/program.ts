@@ -66,16 +66,18 @@ const Recording = Type.Object(
 );
 type Recording = Static<typeof Recording>;
 
-const UuidOrNull = TextOrNull({ maxLength: 100 });
+/** What the world lacks is refused with the reason, also if it is no UUID. */
+const id = { maxLength: 100, format: "uuid" };
+const IdOrNull = TextOrNull(id);
 
 const sessionFields = {
   subtitle: Text({ maxLength: texts.subtitle }),
   abstract: Text({ maxLength: texts.abstract, description: "Markdown." }),
   description: Text({ maxLength: texts.description, description: "Markdown." }),
-  room_id: UuidOrNull,
+  room_id: IdOrNull,
   starts_at: TimeOrNull,
   ends_at: TimeOrNull,
-  speaker_ids: List(Text({ maxLength: 100 }), PROGRAM_LISTS.speakers),
+  speaker_ids: List(Text(id), PROGRAM_LISTS.speakers),
   track: label,
   language: label,
   kind: label,
@@ -157,13 +159,23 @@ export const WrittenSession = Type.Object(
 
 const { id: _id, ...sessionDraftExample } = sessionExample;
 
+/** That a field has a text. */
+const given = (field: string) => ({
+  required: [field],
+  properties: { [field]: { type: "string" } },
+});
+
 /** The fields of a new session. Only the title has no default. */
 export const SessionDraft = Type.Object(
   { title: named, ...Type.Partial(Type.Object(sessionFields)).properties },
   {
     $id: "SessionDraft",
-    description: "A new session. Unknown fields are refused.",
+    description:
+      "A new session. It has both times or none. Unknown fields are refused.",
     additionalProperties: false,
+    // For readers of the document. The check of the times has a message.
+    if: { anyOf: [given("starts_at"), given("ends_at")] },
+    then: { allOf: [given("starts_at"), given("ends_at")] },
     examples: [sessionDraftExample],
   },
 );
@@ -193,11 +205,12 @@ const speakerFields = {
   links: List(Link, PROGRAM_LISTS.links),
   picture: TextOrNull({
     maxLength: texts.address,
-    minLength: 1,
+    pattern: "/media/pub/[^/\\u0000]+/[^/\\u0000]+$",
+    [Expected]: "the address of an upload of this world",
     description: "The address of an upload of this world.",
   }),
   user_id: TextOrNull({
-    maxLength: 100,
+    ...id,
     description: "A user of the world, whose profile opens from the name.",
   }),
   import_id: TextOrNull({ minLength: 1, maxLength: texts.importId }),

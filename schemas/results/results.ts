@@ -6,18 +6,37 @@ import { WorldParams } from "../worlds.js";
 export const formats = ["json", "csv", "xlsx"] as const;
 export type ResultsFormat = (typeof formats)[number];
 
+/** The kinds of results. */
+export const resultsKinds = [
+  "people",
+  "chat",
+  "questions",
+  "polls",
+  "attendance",
+  "activity",
+] as const;
+export type ResultsKind = (typeof resultsKinds)[number];
+
 export const ResultsQuery = Type.Object({
-  room: Type.Optional(Text({ description: "Only of this room: its id." })),
+  room: Type.Optional(
+    Text({
+      description:
+        "Only of this room: its id. Not of `people`, which belong to no room.",
+    }),
+  ),
   format: Type.Optional(OneOf(...formats)),
   after: Type.Optional(
-    Text({ description: "Of `activity`: only from this time on." }),
+    Text({
+      description:
+        "Of `activity`, and of no other kind: only from this time on.",
+    }),
   ),
   every: Type.Optional(
     Type.Integer({
       minimum: 1,
       maximum: 1440,
       description:
-        "Of `activity`: one record for so many minutes, with the largest number of people in them. By default 1.",
+        "Of `activity`, and of no other kind: one record for so many minutes, with the largest number of people in them. By default 1.",
     }),
   ),
 });
@@ -26,7 +45,8 @@ export type ResultsQuery = Static<typeof ResultsQuery>;
 
 export const ResultsParams = Type.Object({
   ...WorldParams.properties,
-  kind: Type.String({
+  kind: Type.Unsafe<ResultsKind>({
+    ...OneOf(...resultsKinds),
     description:
       "`people`, `chat`, `questions`, `polls`, `attendance` (who was where) or `activity` (how many people were in rooms, and how many messages they sent, minute by minute).",
     examples: ["people"],

@@ -107,7 +107,7 @@ void t.test("the schemas of every route compile", async (t) => {
       // The parser of forms reads the others, and they have no schema of a value.
       if (!part || (httpPart === "body" && schema.consumes)) continue;
       const place = { schema: part, method: String(method), url, httpPart };
-      compiles(`${name}: ${httpPart}`, () => compiler(place as never)({}));
+      compiles(`${name}: ${httpPart}`, () => compiler(place)({}));
     }
     const answers = (schema.response ?? {}) as Record<string, object>;
     for (const [httpStatus, part] of Object.entries(answers)) {
@@ -118,6 +118,38 @@ void t.test("the schemas of every route compile", async (t) => {
     }
   }
   t.ok(count > 100, `${count} schemas`);
+});
+
+void t.test("it describes all that it has, and nothing else", async (t) => {
+  for (const config of [{}, { adminToken: "a".repeat(32) }]) {
+    const { app } = await serve(t, [], { config });
+    const document = app.openapi() as unknown as {
+      tags: { name: string }[];
+      paths: Record<string, Record<string, Record<string, unknown>>>;
+      components: Record<string, Record<string, unknown>>;
+    };
+    const operations = Object.values(document.paths).flatMap((path) =>
+      Object.values(path),
+    );
+    t.same(
+      operations.filter(({ description }) => !description),
+      [],
+      "each operation has a description",
+    );
+    t.same(
+      document.tags.map(({ name }) => name).sort(),
+      [...new Set(operations.flatMap(({ tags }) => tags as string[]))].sort(),
+      "the tags are those of operations",
+    );
+    const text = JSON.stringify(document);
+    for (const [kind, named] of Object.entries(document.components)) {
+      if (kind === "securitySchemes") continue;
+      for (const name of Object.keys(named)) {
+        const ref = `"#/components/${kind}/${name}"`;
+        t.ok(text.includes(ref), `something refers to ${ref}`);
+      }
+    }
+  }
 });
 
 void t.test("its examples are valid", async (t) => {

@@ -1,17 +1,16 @@
-import { Type, type Static } from "@sinclair/typebox";
+import type { Static } from "@sinclair/typebox";
 import {
   sessionFaults,
   speakerFaults,
   withTimes,
 } from "../../../db/rules/program-checks.js";
 import type { Faults } from "../../../schemas/errors.js";
-import { MAX_PROGRAM } from "../../../schemas/plain/program.js";
 import {
-  SessionDraft,
-  SpeakerDraft,
-  type Session,
-  type Speaker,
-} from "../../../schemas/program/program.js";
+  ProgramDraft,
+  type OwnSession,
+  type OwnSpeaker,
+} from "../../../schemas/program/program-import.js";
+import type { Session, Speaker } from "../../../schemas/program/program.js";
 import {
   importIdByStart,
   type DocumentSession,
@@ -19,32 +18,8 @@ import {
   type ProgramDocument,
 } from "../../../schemas/documents/program-document.js";
 import { compileValidator, InvalidData } from "../../../schemas/validate.js";
-import { List, Text } from "../../../schemas/values.js";
 
-const id = Type.Optional(Text({ minLength: 1, maxLength: 100 }));
-
-const OwnSession = Type.Object(
-  { id, ...SessionDraft.properties },
-  { additionalProperties: false },
-);
-type OwnSession = Static<typeof OwnSession>;
-
-const OwnSpeaker = Type.Object(
-  { id, ...SpeakerDraft.properties },
-  { additionalProperties: false },
-);
-type OwnSpeaker = Static<typeof OwnSpeaker>;
-
-/** Foyer's own form of a program. A document may leave out either list, as it may any field but names. */
-const OwnProgram = Type.Object(
-  {
-    sessions: Type.Optional(List(OwnSession, MAX_PROGRAM)),
-    speakers: Type.Optional(List(OwnSpeaker, MAX_PROGRAM)),
-  },
-  { additionalProperties: false },
-);
-
-const check = compileValidator(OwnProgram);
+const check = compileValidator(ProgramDraft);
 
 /**
  * Reads Foyer's own JSON, as `GET …/program/` answers it.
@@ -54,7 +29,7 @@ export function readOwn(document: unknown): ProgramDocument {
   const found = check(document);
   if (found) throw found;
   const { sessions = [], speakers = [] } = document as Static<
-    typeof OwnProgram
+    typeof ProgramDraft
   >;
   if (!("sessions" in (document as object)) && speakers.length === 0) {
     throw new InvalidData({ sessions: ["This field is required."] });
