@@ -52,6 +52,7 @@ export async function startServer(
     prepares: prepare !== undefined,
     log: (line) => logger.info(line),
     warn: (line) => logger.warn(line),
+    maintenance: logger,
     onFault: (error) => logger.error(error),
     ...(siblings && { worker: siblings.worker }),
   });

@@ -33,13 +33,14 @@ export async function openEngines(options: EngineOptions): Promise<Engines> {
 /** The store is opened before the files: a folder that it refuses stays as it is. */
 async function openEmbedded(options: EngineOptions): Promise<Engines> {
   const { dataDir, bucket, worker, upgrade = true, serves = true } = options;
-  const { lockTimeout, audits, log, warn = () => {} } = options;
+  const { lockTimeout, audits, log, maintenance, warn = () => {} } = options;
   const { onFault = rethrow, prepares = false } = options;
   const store = openSqliteStore(dataDir, {
     upgrade,
     startsHere: prepares,
     author: { kind: serves ? "server" : "command" },
     ...(log && { log }),
+    ...(maintenance && { maintenance }),
     ...(audits !== undefined && { audits }),
     ...(lockTimeout !== undefined && { lockTimeout }),
     onAppended: (hints) => events.took(hints),

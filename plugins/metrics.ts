@@ -42,6 +42,10 @@ const gauges: Record<string, [count: keyof Counts, help: string]> = {
   foyer_users: ["users", "Users of all worlds, without those erased."],
   foyer_file_bytes: ["fileBytes", "Bytes of all uploaded files that are kept."],
   foyer_database_bytes: ["databaseBytes", "Bytes of the database on the disk."],
+  foyer_oldest_erasure_seconds: [
+    "erasureAge",
+    "How long something that was deleted has been in the database's files, in seconds; 0 if nothing is.",
+  ],
 };
 
 /** Registers metrics about the servers that several machines share. */
@@ -143,8 +147,8 @@ export default fp<{ gather?: Gather }>(
         name,
         help,
         registers,
-        // All processes share one store.
-        aggregator: "first",
+        // All processes share one store. Each process knows its own erasures.
+        aggregator: count === "erasureAge" ? "max" : "first",
         async collect() {
           this.set((await look())[count]);
         },

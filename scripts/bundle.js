@@ -15,6 +15,7 @@ const THREADS = {
   "program-thread": "plugins/program/program-thread.ts",
   "sheet-thread": "plugins/sheets/sheet-thread.ts",
   "writer-thread": "db/sqlite/engine/writer-thread.ts",
+  "maintenance-thread": "db/sqlite/erasure/maintenance-thread.ts",
   "search-thread": "db/sqlite/engine/search-thread.ts",
   "image-process": "plugins/upload/image-process.ts",
 };

@@ -1,6 +1,7 @@
 import type { EngineChoice } from "../choice.js";
 import type { Events } from "./events.js";
 import type { FileStore } from "./files.js";
+import type { MaintenanceLog } from "../overdue.js";
 import type { Store } from "./store.js";
 
 /** A server that several machines share, as metrics show it. */
@@ -64,6 +65,8 @@ export interface EngineOptions extends EngineChoice {
   log?: (line: string) => void;
   /** Gets one line when a server is lost that several machines share, and when it is back. */
   warn?: (line: string) => void;
+  /** Gets lines about erasures that fail, and about long work on the database. */
+  maintenance?: MaintenanceLog;
   /** Takes the errors of listeners of events. By default an error ends the process. */
   onFault?: (error: unknown) => void;
 }

@@ -284,6 +284,8 @@ export interface Counts {
   fileBytes: number;
   /** The size of the database on its disk, with its log. */
   databaseBytes: number;
+  /** How long something erased has been in the database's files, in seconds; 0 if nothing is. */
+  erasureAge: number;
 }
 
 /**

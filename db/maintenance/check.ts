@@ -63,7 +63,7 @@ async function inspect(
     findings.push({ subject: "database", problem });
   };
   report("Reading the database", 0, 1);
-  for (const look of ["damage", "contradictions"] as const) {
+  for (const look of ["damage", "contradictions", "overdue"] as const) {
     try {
       for (const problem of await asked(database[look]())) found(problem);
     } catch (error) {

@@ -8,6 +8,8 @@ export interface Inspector {
    * @throws {StoreError} `unusable`, as all methods do, if it cannot be read.
    */
   damage(): Promise<string[]>;
+  /** The erasures that are overdue, one line each. */
+  overdue(): Promise<string[]>;
   /** The faults of its rows at one moment, one line each. */
   contradictions(): Promise<string[]>;
   counts(): Promise<RowCounts>;

@@ -28,7 +28,7 @@ export function postgresStore(db: Database): Store {
     announcements: cachedAnnouncements(db, domains.announcements),
     chat: chatStore(db),
     log: logStore(db),
-    counts: () => counts(db),
+    counts: () => counts(db, Math.max(db.erasureAge, chores.age())),
     async close() {
       await chores.close();
       await db.close();

@@ -88,8 +88,6 @@ export interface Domain<R extends object, W extends DomainWrites> {
   readonly writes: (sql: Sql, log: DomainLog, own: EngineWrites) => W;
   /** The writes, and how many parameters each has: the author of a write comes after them. */
   readonly parameters: ParameterCounts<W>;
-  /** The writes that call `erased` or `erasedData`. */
-  readonly erasing?: readonly (keyof W)[];
 }
 
 /** Declares a domain, so that its types are checked against each other. */

@@ -117,5 +117,4 @@ export const files = domain({
   reads: fileReads,
   writes: fileWrites,
   parameters: { add: 4, delete: 2 },
-  erasing: ["delete"],
 });

@@ -182,5 +182,4 @@ export const polls = domain({
   reads: pollReads,
   writes: pollWrites,
   parameters: { create: 3, update: 5, delete: 3, vote: 5, pin: 4 },
-  erasing: ["delete"],
 });

@@ -89,5 +89,4 @@ export const push = domain({
   reads,
   writes,
   parameters: { keep: 2, subscribe: 4, forget: 2, claim: 3 },
-  erasing: ["subscribe", "forget"],
 });

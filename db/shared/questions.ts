@@ -167,5 +167,4 @@ export const questions = domain({
   reads: questionReads,
   writes: questionWrites,
   parameters: { create: 3, update: 5, delete: 3, vote: 6, pin: 4 },
-  erasing: ["update", "delete"],
 });

@@ -16,6 +16,7 @@ export const USER_TRACES: readonly Trace[] = [
     table: "blocks",
     statement:
       "DELETE FROM blocks WHERE world_id = $1 AND (user_id = $2 OR blocked_id = $2)",
+    isPersonal: true,
   },
   {
     table: "files",

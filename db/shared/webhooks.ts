@@ -250,5 +250,4 @@ export const webhooks = domain({
     ...{ create: 3, update: 3, delete: 2, hold: 4, beat: 2 },
     ...{ note: 4, disable: 4 },
   },
-  erasing: ["delete"],
 });

@@ -20,7 +20,7 @@ import {
 } from "./engine/database.js";
 import { programStore } from "../shared/program/index.js";
 import { boundDomains, sqlOn } from "./engine/sql.js";
-import { marksIn } from "./erasure/erasure-marks.js";
+import { Maintenance } from "./erasure/maintenance.js";
 import { logReads } from "./log/log-reads.js";
 import { ReadCache } from "./engine/read-cache.js";
 import type { Sql } from "../shared/sql.js";
@@ -33,6 +33,7 @@ import {
   wholeRoomIn,
 } from "../rules/rows.js";
 import { detach } from "../detach.js";
+import type { MaintenanceLog } from "../overdue.js";
 import { Searcher } from "./engine/searcher.js";
 import { userReads } from "./users/user-reads.js";
 import type { SentVisitor } from "./users/user-writes.js";
@@ -55,6 +56,10 @@ export interface SqliteOptions extends OpeningOptions {
   startsHere?: boolean;
   /** After how long without a write the thread ends, in milliseconds. */
   idle?: number;
+  /** Gets lines about erasures that fail, and about long work on the files. */
+  maintenance?: MaintenanceLog;
+  /** After how long a failing erasure is logged, in milliseconds; a minute by default. */
+  overdueAfter?: number;
 }
 
 /** A store in a folder. */
@@ -64,9 +69,6 @@ export interface SqliteStore extends Store {
   /** Makes the next read see everything that is committed by now. */
   refresh(): void;
 }
-
-/** How often it is looked whether another process died before it had finished an erasure, in milliseconds. */
-const PATROL = 60_000;
 
 /**
  * Opens the store in a folder, and creates or upgrades it first. Reads take
@@ -95,6 +97,8 @@ function storeIn(
     onAppended = () => undefined,
     startsHere = false,
     idle,
+    maintenance: maintenanceLog,
+    overdueAfter,
     ...opening
   }: SqliteOptions,
 ): SqliteStore {
@@ -112,6 +116,7 @@ function storeIn(
     ...(idle !== undefined && { idle }),
     onWritten: () => cache.refresh(),
     onAppended,
+    onErased: () => maintenance.start(),
   });
   const worlds = worldReads(db, cache);
   const rooms = roomReads(db, cache);
@@ -120,7 +125,6 @@ function storeIn(
   const users = userReads(db, cache);
   const chat = chatReads(db);
   const log = logReads(db);
-  const counts = countReads(db);
   const rowsAtOnce: RowsAtOnce = {
     world: worlds.get,
     room: rooms.get,
@@ -130,21 +134,17 @@ function storeIn(
   let closed = false;
   const sql = sqlOn(db, read);
   const reading = { ...sql, snapshot: <T>(all: (of: Sql) => T) => all(sql) };
-  const domains = boundDomains(reading, writer, erasing);
-  /** What runs the writes finishes the work that other processes left. */
-  const patrol = () => {
-    if (writer.isRunning) return;
-    if (marksIn(dataDir).length > 0 || chat.hasRemains()) writer.begin();
-  };
-  const patrolSafely = () => {
-    try {
-      read(patrol);
-    } catch {
-      // The next patrol tries it again.
-    }
-  };
-  if (!startsHere) patrol();
-  const patrolling = setInterval(patrolSafely, PATROL).unref();
+  const domains = boundDomains(reading, writer);
+  const maintenance = new Maintenance({
+    dataDir,
+    waiting: writer.waiting,
+    hasRemains: () => !closed && read(() => chat.hasRemains()),
+    ...(maintenanceLog && { log: maintenanceLog }),
+    ...(overdueAfter !== undefined && { overdueAfter }),
+  });
+  // A killed process may have left work.
+  maintenance.start();
+  const counts = countReads(db, () => maintenance.age());
 
   return {
     worlds: {
@@ -161,8 +161,7 @@ function storeIn(
         readWorld(
           await writer.run("configureWorld", by, id, changes, versions),
         ),
-      delete: (id, noted, by) =>
-        erasing(() => writer.run("deleteWorld", by, id, noted)),
+      delete: (id, noted, by) => writer.run("deleteWorld", by, id, noted),
       ...worldCopies({
         source: () => unnamedSource(dataDir),
         create: (id, lines, dryRun, by) =>
@@ -233,10 +232,9 @@ function storeIn(
       unblock: (worldId, id, other, by) =>
         writer.run("unblockUser", by, worldId, id, other),
       blocked: async (...args) => read(() => users.blocked(...args)),
-      erase: (worldId, name, by) =>
-        erasing(() => writer.run("eraseUser", by, worldId, name)),
+      erase: (worldId, name, by) => writer.run("eraseUser", by, worldId, name),
     },
-    chat: chatStore(chat, writer, read, erasing),
+    chat: chatStore(chat, writer, read),
     ...domains,
     program: programStore(domains.program),
     log: {
@@ -251,13 +249,13 @@ function storeIn(
     counts: async () => read(counts),
     refresh: () => cache.refresh(),
     serve() {
-      detach(writer.serve().then(patrolSafely));
+      detach(writer.serve());
     },
     async close() {
       closed = true;
-      clearInterval(patrolling);
       db.close();
       await Promise.all([writer.close(), searcher.close()]);
+      await maintenance.close();
     },
   };
 
@@ -275,16 +273,6 @@ function storeIn(
   async function readAnew<T>(run: () => T): Promise<T> {
     await setImmediate();
     return read(run);
-  }
-
-  /** A search may read for so long that erased bytes would stay in the log. */
-  async function erasing<T>(write: () => Promise<T>): Promise<T> {
-    const resume = searcher.pause();
-    try {
-      return await write();
-    } finally {
-      resume();
-    }
   }
 }
 

@@ -81,7 +81,7 @@ void t.test("the key of a deleted file is in no byte", async (t) => {
   );
 });
 
-void t.test("a store that stays open scrubs at once", async (t) => {
+void t.test("a store that stays open erases soon", async (t) => {
   const dataDir = testdir(t);
   const store = openStore(t, dataDir);
   await store.worlds.create(worldOf("demo"));
@@ -97,7 +97,7 @@ void t.test("a store that stays open scrubs at once", async (t) => {
   const crashed = copyAsKilled(dataDir);
   t.strictSame(heldIn(crashed, [secret]), [secret], "in its log");
 
-  t.equal(marksIn(dataDir).length, 1);
+  t.not(marksIn(dataDir).length, 0);
   reader.close();
   await until(() => marksIn(dataDir).length === 0);
   await store.close();

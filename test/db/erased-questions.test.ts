@@ -103,7 +103,7 @@ void t.test("a question that is gone is in no byte", async (t) => {
   t.strictSame((await check({ dataDir }, () => {})).findings, []);
 });
 
-void t.test("it is gone before the answer, or after a crash", async (t) => {
+void t.test("it is gone soon, or after a crash", async (t) => {
   const { dataDir, store, room, second, user, ask } = await opened(t);
   const { questions } = store;
   const { id } = await ask("first-1-end");
@@ -124,13 +124,14 @@ void t.test("it is gone before the answer, or after a crash", async (t) => {
   t.teardown(() => reader.close());
   reader.exec("BEGIN");
   reader.prepare("SELECT * FROM questions").all();
+  await until(() => marksIn(dataDir).length === 0);
   const { content } = kept;
   const before = { content, state: "archived", answered: true } as const;
   await questions.update("demo", room, kept.id, before, user);
   t.strictSame(marksIn(dataDir), [], "the same content erases nothing");
   const changes = { content: "later-2-end" };
   await questions.update("demo", room, kept.id, changes, user);
-  t.equal(marksIn(dataDir).length, 1);
+  t.not(marksIn(dataDir).length, 0);
   const crashed = copyAsKilled(dataDir);
   t.strictSame(heldIn(crashed, [content]), [content], "in its log");
   reader.close();
@@ -159,8 +160,9 @@ void t.test("a world takes its polls with it, and no others", async (t) => {
   const [option] = kept.options.map(({ id }) => id) as [string];
   await polls.vote("demo", room, kept.id, user, [option]);
   await store.worlds.delete("other");
-  const texts = ["poll-end", "option-end", "stays-end", "also-end"];
-  t.strictSame(heldIn(dataDir, texts), ["stays-end", "also-end"]);
+  await expectErased(dataDir, ["poll-end", "option-end"]);
+  const texts = ["stays-end", "also-end"];
+  t.strictSame(heldIn(dataDir, texts), texts);
   t.strictSame(await polls.list("demo", room, { limit: 9 }), [
     { ...kept, results: { [option]: 1 } },
   ]);

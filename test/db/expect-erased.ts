@@ -6,10 +6,7 @@ import { until } from "../helper.js";
 export const marksIn = (dataDir: string): string[] =>
   readdirSync(dataDir).filter((name) => name.includes("erasing"));
 
-/**
- * Holds a server to what it answered: what it erased is in no byte any more. On a slow
- * disk it may still be there for a moment, but then a mark says so to the next process.
- */
+/** What was erased leaves the files soon. Until then, a mark says so to the next process. */
 export async function expectErased(
   dataDir: string,
   texts: readonly string[],

@@ -81,6 +81,7 @@ void t.test("what they count", async (t) => {
     ["foyer_worlds", 1],
     ["foyer_rooms", 2],
     ["foyer_users", 1],
+    ["foyer_oldest_erasure_seconds", 0],
     ["foyer_file_bytes", PDF.length],
   ];
   for (const [metric, value] of cases) {

@@ -1,5 +1,6 @@
 import { eraseRemains } from "./chat-erasures.js";
 import type { Database } from "../engine/database.js";
+import { OverdueErasures } from "../../overdue.js";
 
 /** How many events one transaction erases. */
 const SLICE = 1000;
@@ -23,20 +24,32 @@ const LAST_CHORES = 2000;
  */
 export class ChatChores {
   readonly #db: Database;
+  readonly #overdue: OverdueErasures;
   #timer: NodeJS.Timeout | undefined;
   #working: Promise<void> | undefined;
   /** Whether this process has deleted channels since it looked. */
   #isDue = false;
+  /** When this process learned that there is something to erase. */
+  #since: number | undefined;
   #closed = false;
 
   constructor(db: Database) {
     this.#db = db;
+    this.#overdue = new OverdueErasures(db.maintenanceLog);
     db.onRemoval = () => this.#soon();
     this.#wait(FIRST);
   }
 
+  /** How long there has been something to erase, in seconds; 0 if there is nothing. */
+  age(): number {
+    return this.#since === undefined
+      ? 0
+      : (performance.now() - this.#since) / 1000;
+  }
+
   #soon(): void {
     this.#isDue = true;
+    this.#since ??= performance.now();
     if (this.#timer && !this.#closed) {
       clearTimeout(this.#timer);
       this.#wait(0);
@@ -56,11 +69,14 @@ export class ChatChores {
     let pause = FIRST;
     try {
       const hasMore = (await this.#erase()) || this.#isDue;
+      this.#overdue.succeeded();
+      if (!hasMore) this.#since = undefined;
       pause = hasMore
         ? Math.max(SHORTEST_PAUSE, performance.now() - started)
         : PATROL;
-    } catch {
-      // It is tried again, and no caller waits for it.
+    } catch (error) {
+      // It is tried again. While nothing is known to be left, only the look failed.
+      if (this.#since !== undefined) this.#overdue.failed(error);
     }
     if (!this.#closed) this.#wait(pause);
   }
@@ -71,6 +87,7 @@ export class ChatChores {
       "SELECT world_id AS world, channel FROM chat_remains LIMIT 1",
     );
     if (!found) return false;
+    this.#since ??= performance.now();
     const { world, channel } = found;
     await this.#db.write(world, (sql, log) =>
       eraseRemains(sql, log, world, channel, SLICE),
@@ -87,8 +104,9 @@ export class ChatChores {
     const deadline = performance.now() + LAST_CHORES;
     try {
       while (performance.now() < deadline && (await this.#erase()));
-    } catch {
+    } catch (error) {
       // Another process finishes it.
+      this.#overdue.failed(error);
     }
   }
 }

@@ -7,6 +7,7 @@ import type { LogEvents } from "../../log/log-events.js";
 import type { Position } from "../../log/log.js";
 import type { PoolHealth } from "../../contract/engines.js";
 import { StoreError } from "../../contract/store.js";
+import type { MaintenanceLog } from "../../overdue.js";
 import { Caches } from "./cache.js";
 import { clientOf, configOf, end, limited, lineOf, open } from "./client.js";
 import { storeErrorOf } from "./errors.js";
@@ -45,6 +46,8 @@ export interface OpenOptions extends UpgradeOptions {
   author?: Author;
   /** Whether the audit is kept; true by default. */
   audits?: boolean | undefined;
+  /** Gets lines about erasures that fail. */
+  maintenance?: MaintenanceLog | undefined;
 }
 
 /** A PostgreSQL database: its connections, its writes, and its caches. */
@@ -78,6 +81,7 @@ export class Database {
     size: number,
     writing: WriteOptions,
     warn: (line: string) => void,
+    readonly maintenanceLog: MaintenanceLog | undefined,
   ) {
     this.id = id;
     this.#writing = writing;
@@ -106,10 +110,13 @@ export class Database {
     this.sql = sqlOn((query) =>
       this.#closed ? Promise.reject(closed()) : this.#pool.query(query),
     );
-    this.#vacuum = new Vacuum({
-      run: (statement) => this.#pool.alone(statement),
-      isRead: (age) => this.#isRead(age),
-    });
+    this.#vacuum = new Vacuum(
+      {
+        run: (statement) => this.#pool.alone(statement),
+        isRead: (age) => this.#isRead(age),
+      },
+      maintenanceLog,
+    );
   }
 
   /**
@@ -119,7 +126,7 @@ export class Database {
    */
   static async open(
     { url, pool }: DatabaseOptions,
-    { author = SERVER, audits = true, ...options }: OpenOptions,
+    { author = SERVER, audits = true, maintenance, ...options }: OpenOptions,
     warn: (line: string) => void = () => {},
   ): Promise<Database> {
     try {
@@ -133,7 +140,13 @@ export class Database {
         await end(client);
       }
       const database = new Database(
-        ...([id, url, config, pool, { author, audits }, warn] as const),
+        id,
+        url,
+        config,
+        pool,
+        { author, audits },
+        warn,
+        maintenance,
       );
       await database.#link.open();
       return database;
@@ -163,6 +176,11 @@ export class Database {
   follow(events: LogEvents): void {
     this.#events = events;
     this.caches.follow(events);
+  }
+
+  /** How long erased rows have been there, in seconds; 0 if there are none. */
+  get erasureAge(): number {
+    return this.#vacuum.age();
   }
 
   /** Whether the database can be reached. */

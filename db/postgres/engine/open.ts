@@ -45,7 +45,8 @@ async function openOn(
   openCarrier: (db: Database) => Promise<Carrier>,
 ): Promise<Engines> {
   const { database, dataDir, bucket, log, warn, onFault } = options;
-  const { create = true, upgrade = true, serves = true, audits } = options;
+  const { create = true, upgrade = true, serves = true } = options;
+  const { audits, maintenance } = options;
   const opened: { close(): Promise<void> }[] = [];
   const close = async () => {
     for (const engine of opened.splice(0).reverse()) await engine.close();
@@ -54,7 +55,7 @@ async function openOn(
     const db = await Database.open(
       database,
       {
-        ...{ create, upgrade, log, audits },
+        ...{ create, upgrade, log, audits, maintenance },
         author: { kind: serves ? "server" : "command" },
       },
       serves ? warn : undefined,

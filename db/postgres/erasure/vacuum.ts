@@ -1,5 +1,6 @@
 import { setTimeout as sleep } from "node:timers/promises";
 import { detach } from "../../detach.js";
+import { type MaintenanceLog, OverdueErasures } from "../../overdue.js";
 
 /** How long after an erasure its tables are vacuumed, in milliseconds, so that several erasures cost one. */
 const DELAY = 1000;
@@ -22,20 +23,33 @@ interface VacuumAccess {
 /** Removes the dead versions of erased rows soon after. */
 export class Vacuum {
   readonly #access: VacuumAccess;
+  readonly #overdue: OverdueErasures;
   /** The tables to vacuum, and the time of the last erasure in each. */
   readonly #tables = new Map<string, number>();
+  /** The time of the first erasure since nothing was left. */
+  #since: number | undefined;
   #timer: NodeJS.Timeout | undefined;
   #working: Promise<void> | undefined;
 
-  constructor(access: VacuumAccess) {
+  constructor(access: VacuumAccess, log?: MaintenanceLog) {
     this.#access = access;
+    this.#overdue = new OverdueErasures(log);
+  }
+
+  /** How long erased rows have been there, in seconds; 0 if there are none. */
+  age(): number {
+    return this.#since === undefined
+      ? 0
+      : (performance.now() - this.#since) / 1000;
   }
 
   /** These tables have dead rows with erased data. */
   add(tables: Iterable<string>): void {
     const now = performance.now();
     for (const table of tables) this.#tables.set(table, now);
-    if (this.#tables.size > 0) this.#schedule(DELAY);
+    if (this.#tables.size === 0) return;
+    this.#since ??= now;
+    this.#schedule(DELAY);
   }
 
   /** Vacuums the rest. It waits a moment for transactions that still read it. */
@@ -71,6 +85,7 @@ export class Vacuum {
     });
     await this.#working;
     this.#working = undefined;
+    if (this.#tables.size === 0) this.#since = undefined;
     if (this.#tables.size > 0 && retry > 0) this.#schedule(retry);
   }
 
@@ -81,8 +96,11 @@ export class Vacuum {
       const isRead = await this.#access.isRead(performance.now() - last);
       const names = tables.map(([name]) => name);
       await this.#access.run(`VACUUM ${names.join(", ")}`);
-      return !isRead;
-    } catch {
+      if (isRead) throw new Error("a transaction reads an earlier state");
+      this.#overdue.succeeded();
+      return true;
+    } catch (error) {
+      this.#overdue.failed(error);
       return false;
     }
   }

@@ -27,7 +27,6 @@ export const program = domain({
     import: 4,
     favor: 4,
   },
-  erasing: ["deleteSpeaker"],
 });
 
 /** The store of programs: rows become frozen records, which cannot come from another thread. */

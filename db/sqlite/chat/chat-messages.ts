@@ -206,6 +206,7 @@ export function messageWrites(db: Connection, log: WriteLog) {
     const channel = found!;
     const before = deletionOf(worldId, channel, replaced);
     if (before) return before;
+    log.erased();
     if (!deletes) {
       blank.run(replaced.rowid);
       blankEdit.run({ world: worldId, event: replaced.id });

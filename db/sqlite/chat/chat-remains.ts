@@ -11,7 +11,7 @@ const SLICE = 200;
 const LOOKED_AT = 5000;
 
 /** Removes channels. Their remaining events are erased later. */
-export function channelRemoval(db: Connection) {
+export function channelRemoval(db: Connection, log: WriteLog) {
   const removal = (condition: string) => {
     const note = db.prepare<[string]>(
       `INSERT INTO chat_remains (world_id, channel)
@@ -21,7 +21,7 @@ export function channelRemoval(db: Connection) {
       `DELETE FROM chat_channels WHERE ${condition}`,
     );
     return (id: string): void => {
-      note.run(id);
+      if (note.run(id).changes > 0) log.erased();
       remove.run(id);
     };
   };
@@ -92,12 +92,63 @@ export function chatErasures(db: Connection, log: WriteLog) {
        ) < ? LIMIT ?`,
     )
     .pluck();
-  const selectRemains = db.prepare<[], { world_id: string; channel: number }>(
+  const eraseOldest = oldestErasure(db);
+
+  return {
+    /** @see ChatStore.empty */
+    emptyMessages(
+      worldId: string,
+      user: string,
+      after: number,
+    ): { next: number | undefined; emptied: number } {
+      if (!findUser.get(user, worldId)) throw absent("user");
+      const next = selectLast.get(worldId, after, LOOKED_AT - 1);
+      const { changes } = empty.run(worldId, after, next ?? Infinity, user);
+      if (changes > 0) {
+        log.erased();
+        log.append(worldId, { type: "chat.erased" });
+      }
+      return { next, emptied: changes };
+    },
+
+    /** @see ChatStore.expire */
+    expireEvents(worldId: string, before: number): boolean {
+      let left = SLICE;
+      for (const channel of channelsOf.all(worldId, before, SLICE)) {
+        left -= eraseOldest(worldId, channel, left, before);
+        if (left === 0) break;
+      }
+      if (left < SLICE) {
+        log.erased();
+        log.append(worldId, { type: "chat.erased" });
+      }
+      return left === 0;
+    },
+  };
+}
+
+/** @returns a function that erases a slice of the events of deleted channels, and returns whether there were any. */
+export function remainsErasure(db: Connection): (limit: number) => boolean {
+  const select = db.prepare<[], { world_id: string; channel: number }>(
     "SELECT world_id, channel FROM chat_remains LIMIT 1",
   );
-  const endRemains = db.prepare<[string, number]>(
+  const end = db.prepare<[string, number]>(
     "DELETE FROM chat_remains WHERE world_id = ? AND channel = ?",
   );
+  const eraseOldest = oldestErasure(db);
+  return (limit) => {
+    const left = select.get();
+    if (!left) return false;
+    const { world_id, channel } = left;
+    if (eraseOldest(world_id, channel, limit) < limit) {
+      end.run(world_id, channel);
+    }
+    return true;
+  };
+}
+
+/** @returns a function that erases the oldest events of a channel. */
+function oldestErasure(db: Connection) {
   const selectOldest = db.prepare<
     [string, number, number],
     { rowid: number; id: number; timestamp: number }
@@ -118,7 +169,7 @@ export function chatErasures(db: Connection, log: WriteLog) {
   );
 
   /** Erases the oldest events of a channel that are older than a time. @returns how many. */
-  function eraseOldest(
+  return function eraseOldest(
     worldId: string,
     channel: number,
     limit: number,
@@ -133,45 +184,5 @@ export function chatErasures(db: Connection, log: WriteLog) {
     for (const statement of clear) statement.run(worldId, ids);
     forget.run(worldId, channel, ids);
     return old.length;
-  }
-
-  return {
-    /** @see ChatStore.empty */
-    emptyMessages(
-      worldId: string,
-      user: string,
-      after: number,
-    ): { next: number | undefined; emptied: number } {
-      if (!findUser.get(user, worldId)) throw absent("user");
-      const next = selectLast.get(worldId, after, LOOKED_AT - 1);
-      const { changes } = empty.run(worldId, after, next ?? Infinity, user);
-      if (changes > 0) log.append(worldId, { type: "chat.erased" });
-      return { next, emptied: changes };
-    },
-
-    /** @see ChatStore.expire */
-    expireEvents(worldId: string, before: number): boolean {
-      let left = SLICE;
-      for (const channel of channelsOf.all(worldId, before, SLICE)) {
-        left -= eraseOldest(worldId, channel, left, before);
-        if (left === 0) break;
-      }
-      if (left < SLICE) log.append(worldId, { type: "chat.erased" });
-      return left === 0;
-    },
-
-    /**
-     * Erases a slice of the events of channels that were deleted.
-     * @returns whether there may be more.
-     */
-    eraseRemains(limit: number): boolean {
-      const left = selectRemains.get();
-      if (!left) return false;
-      const { world_id, channel } = left;
-      if (eraseOldest(world_id, channel, limit) < limit) {
-        endRemains.run(world_id, channel);
-      }
-      return true;
-    },
   };
 }

@@ -144,13 +144,11 @@ export function chatReads(db: Connection) {
 /**
  * Chat in SQLite.
  * @param read runs a read.
- * @param erasing runs a write whose old bytes have to leave the log.
  */
 export function chatStore(
   reads: ReturnType<typeof chatReads>,
   writer: Writer,
   read: <T>(run: () => T) => T,
-  erasing: <T>(write: () => Promise<T>) => Promise<T>,
 ): ChatStore {
   return {
     lastId: async (worldId) => read(() => reads.lastId(worldId)),
@@ -169,10 +167,9 @@ export function chatStore(
       if (draft.replaces == null) {
         return writer.run("sendMessage", by, worldId, id, draft);
       }
-      if (content.type !== "deleted") {
-        return writer.run("editMessage", by, worldId, id, draft);
-      }
-      return erasing(() => writer.run("deleteMessage", by, worldId, id, draft));
+      const write =
+        content.type === "deleted" ? "deleteMessage" : "editMessage";
+      return writer.run(write, by, worldId, id, draft);
     },
     join: (worldId, id, user, by) =>
       writer.run("joinChannel", by, worldId, id, user),

@@ -35,15 +35,14 @@ export function threadRunner(
 
 /**
  * Runs writes in the thread of the caller. A thread costs a start, and nothing waits for this one
- * before a server listens. It leaves the erasures of other processes to a thread: requests wait
- * for this one as soon as the server listens.
+ * before a server listens.
  * @throws {StoreError} `unusable`.
  */
 export function ownRunner(
   options: WriteOptions,
   { onReport, onEnd }: RunnerEvents,
 ): Runner {
-  const runner = new WriteRunner(options, false);
+  const runner = new WriteRunner(options);
   let last = Promise.resolve();
   const fail = ({ message }: Error) => onEnd(message);
   const take = async (message: Message) => {

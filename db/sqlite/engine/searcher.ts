@@ -47,7 +47,6 @@ export class Searcher {
   readonly #pending = new Map<string, PendingSearch[]>();
   #running: PendingSearch | undefined;
   #worker: Worker | undefined;
-  #pauses = 0;
   #closed = false;
 
   constructor(dataDir: string) {
@@ -81,18 +80,6 @@ export class Searcher {
     });
   }
 
-  /**
-   * Begins no more lists, as long as a write runs that must not meet a reader.
-   * @returns a function that ends the pause.
-   */
-  pause(): () => void {
-    this.#pauses++;
-    return () => {
-      this.#pauses--;
-      this.#next();
-    };
-  }
-
   /** Ends the thread; waiting searches fail. */
   async close(): Promise<void> {
     this.#closed = true;
@@ -101,7 +88,7 @@ export class Searcher {
   }
 
   #next(): void {
-    if (this.#running || this.#pauses > 0) return;
+    if (this.#running) return;
     this.#dropAborted();
     const [turn] = this.#pending;
     if (!turn) return;

@@ -115,26 +115,17 @@ interface DomainWriter {
   ): Promise<unknown>;
 }
 
-/**
- * The methods of all domains. Reads run on the event loop, and writes in the thread.
- * @param erasing runs a write whose old bytes have to leave the log.
- */
+/** The methods of all domains. Reads run on the event loop, and writes in the thread. */
 export function boundDomains(
   sql: Reading,
   writer: DomainWriter,
-  erasing: <T>(write: () => Promise<T>) => Promise<T>,
 ): BoundAll<typeof domains> {
-  const bind = (name: string, one: AnyDomain) => {
-    const erases = new Set(one.erasing as readonly string[] | undefined);
-    return {
-      ...one.reads(sql),
-      ...boundWrites(one, (write, args, by) => {
-        const run = () =>
-          writer.runOfDomain(`${name}.${write}` as DomainWrite, by, args);
-        return erases.has(write) ? erasing(run) : run();
-      }),
-    };
-  };
+  const bind = (name: string, one: AnyDomain) => ({
+    ...one.reads(sql),
+    ...boundWrites(one, (write, args, by) =>
+      writer.runOfDomain(`${name}.${write}` as DomainWrite, by, args),
+    ),
+  });
   return Object.fromEntries(
     Object.entries(domains).map(([name, one]) => [name, bind(name, one)]),
   ) as BoundAll<typeof domains>;

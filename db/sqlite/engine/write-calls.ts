@@ -17,7 +17,7 @@ export type Writes = ReturnType<typeof worldWrites> &
   ReturnType<typeof userWrites> &
   ReturnType<typeof messageWrites> &
   ReturnType<typeof memberWrites> &
-  Omit<ReturnType<typeof chatErasures>, "eraseRemains"> &
+  ReturnType<typeof chatErasures> &
   ReturnType<typeof logPruning> &
   ReturnType<typeof copyWrites>;
 
@@ -35,8 +35,8 @@ export type WriteCall = readonly [
   by: Author | undefined,
 ];
 
-/** A message to the thread: writes, or to end, or to end unless there is something left to do. */
-export type Message = WriteCall[] | "close" | "rest";
+/** A message to the thread: writes, or to end. */
+export type Message = WriteCall[] | "close";
 
 /** Why a write failed. */
 export interface Failure {
@@ -57,6 +57,8 @@ export type WriteAnswer =
 export interface BatchReport {
   answers: WriteAnswer[];
   hints: SentHint[];
+  /** Whether erased bytes are left in the files of the database. */
+  erased: boolean;
 }
 
 /** How writes run. */

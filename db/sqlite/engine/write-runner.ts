@@ -3,8 +3,7 @@ import { memberWrites } from "../chat/chat-members.js";
 import { messageWrites } from "../chat/chat-messages.js";
 import { chatErasures } from "../chat/chat-remains.js";
 import { copyWrites } from "../copies/world-copies.js";
-import { Erasing } from "../erasure/erasing.js";
-import { rewriteTable } from "../erasure/scrub.js";
+import { markErasure } from "../erasure/erasure-marks.js";
 import { logPruning } from "../log/log-pruning.js";
 import { type SentHint, WriteLog } from "../log/log-writes.js";
 import { roomWrites } from "../rooms/room-writes.js";
@@ -30,43 +29,27 @@ interface Batch {
   hints: SentHint[];
 }
 
-const NOTHING: Batch = { answers: [], hints: [] };
-
-/**
- * Runs writes on a connection of its own, and erases what they leave in the files. A process has
- * one at a time.
- */
+/** Runs writes on a connection of its own. A process has one at a time. */
 export class WriteRunner {
   readonly #db: Connection;
-  readonly #erasing: Erasing;
   readonly #attempt: ReturnType<typeof batches>;
-  readonly #takesOver: boolean;
+  /** Whether the present batch has left erased bytes in the files. */
+  #erased = false;
 
-  /**
-   * @param takesOver whether it also finishes the erasures that other processes left, which may
-   *   take seconds.
-   * @throws {StoreError} `unusable`.
-   */
-  constructor(
-    { dataDir, author, audits, lockTimeout }: WriteOptions,
-    takesOver = true,
-  ) {
+  /** @throws {StoreError} `unusable`. */
+  constructor({ dataDir, author, audits, lockTimeout }: WriteOptions) {
     const db = openForWriting(dataDir, { upgrade: false, lockTimeout });
     const sql = sqlOn(db);
-    const erasesLog = () => erasing.erasesLog();
     const log = new WriteLog(db, {
       author,
       audits,
-      erases: erasesLog,
-      erased: (tables) => erasing.erases(tables),
+      erased: (tables) => {
+        markErasure(dataDir, tables);
+        this.#erased = true;
+      },
     });
-    const erasures = chatErasures(db, log);
-    const erasing = new Erasing(db, dataDir, (limit) =>
-      erasures.eraseRemains(limit),
-    );
-    const erasesQuestions = () => erasing.erases(["questions"]);
     const worlds = worldWrites(db, sql, log);
-    const rooms = roomWrites(db, sql, log, erasesQuestions);
+    const rooms = roomWrites(db, sql, log);
     const users = userWrites(db, sql, log);
     const writes = {
       ...worlds,
@@ -75,74 +58,32 @@ export class WriteRunner {
       ...domainWrites(sql, log, ownWrites(db, log, users, worlds)),
       ...messageWrites(db, log),
       ...memberWrites(db, log),
-      ...erasures,
-      ...logPruning(db, erasesLog),
+      ...chatErasures(db, log),
+      ...logPruning(db, log),
       ...copyWrites(sql, log, { ...worlds, ...rooms }),
     } satisfies Writes;
     this.#db = db;
-    this.#erasing = erasing;
     this.#attempt = batches(db, writes, log);
-    this.#takesOver = takesOver;
-    if (takesOver) erasing.start();
-  }
-
-  /** Whether nothing is left to do, now or later, but what other processes may leave. */
-  get isAtRest(): boolean {
-    return this.#erasing.isAtRest;
   }
 
   /** Runs writes. Only microtasks pass. They must be over before others may begin. */
   async run(calls: readonly WriteCall[]): Promise<BatchReport> {
-    const users = calls.filter((call) => call[1] === "eraseUser");
-    const others = calls.filter((call) => call[1] !== "eraseUser");
-    const written = await this.#commit(others);
-    const erased = await this.#erase(users);
-    const answers = written.answers.concat(erased.answers);
-    const hints = written.hints.concat(erased.hints);
-    this.#erasing.after(calls, answers);
-    return { answers, hints };
+    this.#erased = false;
+    const batch = await this.#commit(calls);
+    return { ...batch, erased: this.#erased };
   }
 
-  /** Ends. What takes over also erases as much as it can. */
   close(): void {
-    this.#erasing.close(this.#takesOver);
     this.#db.close();
-  }
-
-  /**
-   * Erases users and all their bytes in the same transaction. When the answer is sent,
-   * they are gone from the database file, and from its log as soon as it has no readers.
-   */
-  async #erase(users: WriteCall[]): Promise<Batch> {
-    const db = this.#db;
-    // Switching foreign keys makes SQLite prepare every statement again.
-    if (users.length === 0) return NOTHING;
-    db.pragma("foreign_keys = OFF");
-    try {
-      return await this.#commit(users, (answers) => {
-        if (answers.some((answer) => !answer[2])) {
-          rewriteTable(db, "users");
-          rewriteTable(db, "blocks");
-        }
-      });
-    } finally {
-      db.pragma("foreign_keys = ON");
-    }
   }
 
   /**
    * Runs all calls in one transaction. Each succeeds or fails alone, unless the commit
    * fails.
-   * @param finish runs at the end of the transaction.
    */
-  async #commit(
-    batch: WriteCall[],
-    finish?: (answers: WriteAnswer[]) => void,
-  ): Promise<Batch> {
-    if (batch.length === 0) return NOTHING;
+  async #commit(batch: readonly WriteCall[]): Promise<Batch> {
     try {
-      this.#erasing.before(batch);
-      return await this.#attempt(batch, finish);
+      return await this.#attempt(batch);
     } catch (error) {
       const failure = failureOf(asDoubtful(error) ?? error);
       return {
@@ -172,8 +113,7 @@ type Answering = WriteAnswer | Promise<WriteAnswer>;
 
 /**
  * Runs several writes in one transaction, so that each succeeds or fails alone.
- * @returns a function that runs a batch. Its second argument runs at the end of
- *   the transaction. Only microtasks pass until its promise resolves.
+ * @returns a function that runs a batch. Only microtasks pass until its promise resolves.
  */
 export function batches(db: Connection, writes: Writes, log: WriteLog) {
   const byName = writes as Record<string, (...args: unknown[]) => unknown>;
@@ -238,9 +178,8 @@ export function batches(db: Connection, writes: Writes, log: WriteLog) {
   }
 
   async function inTransaction(
-    batch: WriteCall[],
+    batch: readonly WriteCall[],
     how: (call: WriteCall) => Answering,
-    finish?: (answers: WriteAnswer[]) => void,
   ): Promise<Batch> {
     begin.run();
     try {
@@ -250,7 +189,6 @@ export function batches(db: Connection, writes: Writes, log: WriteLog) {
         const answer = how(call);
         answers.push(answer instanceof Promise ? await answer : answer);
       }
-      finish?.(answers);
       const hints = log.finish();
       commit.run();
       return { answers, hints };
@@ -260,17 +198,14 @@ export function batches(db: Connection, writes: Writes, log: WriteLog) {
     }
   }
 
-  return async (
-    batch: WriteCall[],
-    finish?: (answers: WriteAnswer[]) => void,
-  ): Promise<Batch> => {
+  return async (batch: readonly WriteCall[]): Promise<Batch> => {
     // A savepoint for each write would add half the time, because SQLite saves
     // every page. A write that is refused has rarely changed anything.
     try {
-      return await inTransaction(batch, attempt, finish);
+      return await inTransaction(batch, attempt);
     } catch (error) {
       if (!(error instanceof HalfDone)) throw error;
-      return inTransaction(batch, attemptAlone, finish);
+      return inTransaction(batch, attemptAlone);
     }
   };
 }

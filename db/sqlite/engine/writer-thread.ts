@@ -44,17 +44,15 @@ async function take(received: Message): Promise<void> {
     calls.push(...message);
     message = calls.length < MAX_BATCH ? next() : undefined;
   }
-  const isOver = message === "close" || (message === "rest" && runner.isAtRest);
-  // A thread that cannot rest says so by a report.
-  if (calls.length > 0 || !isOver) report(await runner.run(calls));
+  if (calls.length > 0) report(await runner.run(calls));
   isWriting = false;
-  if (!isOver) return;
+  if (message !== "close") return;
   runner.close();
   port.close();
 }
 
 // Reports that the thread has started.
-report({ answers: [], hints: [] });
+report({ answers: [], hints: [], erased: false });
 
 /** The next message that has arrived; undefined if there is none. */
 function next(): Message | undefined {

@@ -87,6 +87,8 @@ interface WriterOptions extends WriteOptions {
   onWritten: () => void;
   /** Gets the entries of transactions, after {@link onWritten}. Answers wait for its promise. */
   onAppended: OnAppended;
+  /** Called after transactions that left erased bytes in the files of the database. */
+  onErased: () => void;
   /** Whether writes run in this thread until {@link Writer.serve}; false by default. */
   startsHere?: boolean;
   /** After how long without a write the thread ends, in milliseconds. */
@@ -119,13 +121,15 @@ const OF_CROWDS: ReadonlySet<WriteName> = new Set([
 export class Writer {
   readonly #options: WriterOptions;
   readonly #waiting = new Map<number, PendingWrite>();
+  /** How many writes wait, in memory that threads share: long work on the files stops for them. */
+  readonly waiting = new Int32Array(new SharedArrayBuffer(4));
   /** The writes that are not sent yet. A message to the thread costs as much as a small write. */
   readonly #unsent = new Gathering<Unsent>((writes) => this.#send(writes));
   #runner: Runner | undefined;
   /** Whether {@link #runner} has said anything. */
   #hasBegun = false;
-  /** The request to {@link #runner} to end, and the writes that wait for its decision. */
-  #ending: { how: "close" | "rest"; held: Unsent[] } | undefined;
+  /** The writes that wait until {@link #runner} has ended, once it was asked to. */
+  #held: Unsent[] | undefined;
   #idle: NodeJS.Timeout | undefined;
   #isServing: boolean;
   #lastId = 0;
@@ -138,11 +142,6 @@ export class Writer {
     this.#isServing = !options.startsHere;
   }
 
-  /** Whether something runs writes, and looks after what other processes may leave. */
-  get isRunning(): boolean {
-    return this.#runner !== undefined;
-  }
-
   /**
    * From now on, writes run in a thread.
    * @returns when this one runs none any more.
@@ -153,7 +152,7 @@ export class Writer {
     this.#unsent.flush();
     if (!this.#runner) return;
     const over = new Promise<void>((resolve) => (this.#onHandedOver = resolve));
-    this.#end("close");
+    this.#end();
     await over;
   }
 
@@ -198,17 +197,12 @@ export class Writer {
     });
   }
 
-  /** Starts what runs the writes. It also finishes the work that a crash interrupted. */
-  begin(): void {
-    this.#runner ??= this.#start();
-  }
-
   #send(unsent: Unsent[]): void {
-    if (this.#ending) return void this.#ending.held.push(...unsent);
+    if (this.#held) return void this.#held.push(...unsent);
     try {
       // The next write replaces a thread that died, because a temporary fault of the
       // disk must not end the service.
-      this.begin();
+      this.#runner ??= this.#start();
     } catch (error) {
       const { message } = error as Error;
       for (const { reject } of unsent) {
@@ -219,14 +213,15 @@ export class Writer {
     for (const { call, resolve, reject } of unsent) {
       this.#waiting.set(call[0], { resolve, reject });
     }
+    Atomics.store(this.waiting, 0, this.#waiting.size);
     const calls = unsent.map(({ call }) => call);
     try {
-      this.#runner!.post(calls);
+      this.#runner.post(calls);
     } catch {
       // A write whose arguments cannot be copied to the thread must fail alone.
       for (const call of calls) {
         try {
-          this.#runner!.post([call]);
+          this.#runner.post([call]);
         } catch (error) {
           this.#settle([call[0], undefined, toFault(error)]);
         }
@@ -240,42 +235,42 @@ export class Writer {
     this.#unsent.flush();
     if (!this.#runner) return;
     const closed = new Promise<void>((resolve) => (this.#onClosed = resolve));
-    this.#end("close");
+    this.#end();
     await closed;
   }
 
-  /** Asks what runs the writes to end, or to end if nothing is left to do. Later writes wait. */
-  #end(how: "close" | "rest"): void {
-    if (!this.#runner || this.#ending) return;
-    this.#ending = { how, held: [] };
-    this.#runner.post(how);
+  /** Asks what runs the writes to end. Later writes wait. */
+  #end(): void {
+    if (!this.#runner || this.#held) return;
+    this.#held = [];
+    this.#runner.post("close");
   }
 
-  /** Sends the writes that have waited. Either nothing runs writes now, or it goes on. */
+  /** Sends the writes that have waited until nothing ran writes. */
   #resume(): void {
-    const { held = [] } = this.#ending ?? {};
-    this.#ending = undefined;
+    const held = this.#held ?? [];
+    this.#held = undefined;
     if (held.length > 0) this.#send(held);
     if (!this.#closed) return;
-    if (this.#runner) this.#end("close");
+    if (this.#runner) this.#end();
     else this.#onClosed();
   }
 
   readonly #rest = (): void => {
-    // The first report of a thread would be taken for its refusal to end.
-    if (this.#waiting.size > 0 || !this.#hasBegun) this.#idle?.refresh();
-    else this.#end("rest");
+    if (this.#waiting.size > 0) this.#idle?.refresh();
+    else this.#end();
   };
 
   #start(): Runner {
-    const { onWritten, onAppended, idle, ...options } = this.#options;
+    const { onWritten, onAppended, onErased, idle, ...options } = this.#options;
     const start = this.#isServing ? threadRunner : ownRunner;
     this.#hasBegun = false;
     this.#idle = setTimeout(this.#rest, idle ?? IDLE).unref();
     return start(options, {
-      onReport: ({ answers, hints: sent }) => {
+      onReport: ({ answers, hints: sent, erased }) => {
         this.#hasBegun = true;
         onWritten();
+        if (erased) onErased();
         const settle = () => answers.forEach(this.#settle);
         const hints = sent.map(fromSent);
         for (const { entry } of hints) {
@@ -285,8 +280,6 @@ export class Writer {
         if (taken) void taken.then(settle, settle);
         else settle();
         this.#idle?.refresh();
-        // Without a write that waits, it says that it has something left to do.
-        if (this.#ending?.how === "rest") this.#resume();
       },
       onEnd: (reason = "The store is closed.") => {
         clearTimeout(this.#idle);
@@ -298,6 +291,7 @@ export class Writer {
           reject(new StoreError(problem, reason));
         }
         this.#waiting.clear();
+        Atomics.store(this.waiting, 0, 0);
         this.#resume();
         this.#onHandedOver();
       },
@@ -307,6 +301,7 @@ export class Writer {
   readonly #settle = ([id, result, failure]: WriteAnswer): void => {
     const waiting = this.#waiting.get(id);
     this.#waiting.delete(id);
+    Atomics.store(this.waiting, 0, this.#waiting.size);
     if (!failure) return waiting?.resolve(result as never);
     const { problem, message, field } = failure;
     waiting?.reject(

@@ -34,11 +34,13 @@ export type ErasedTable = (typeof ERASED_TABLES)[number];
  * Runs in a transaction and, unless nothing refers to the table, without foreign
  * keys. With them, emptying the table of users would remove the owners of files.
  * @param kept the condition for the rows to keep; all by default.
+ * @param goOn an SQL function that is called for each row, and throws to stop the work.
  */
 export function rewriteTable(
   db: Connection,
   table: ErasedTable | "chat_events",
   kept?: string,
+  goOn?: string,
 ): void {
   // With the same columns and indexes, SQLite copies from table to table without
   // decoding rows and without inserting them into the indexes one by one.
@@ -57,13 +59,16 @@ export function rewriteTable(
         .replace(/ INDEX (\w+) ON \w+/, " INDEX temp.$1 ON kept_rows"),
     );
   }
-  // In the order of an index, a copy of some rows would take many times as long.
-  const rows = kept === undefined ? "" : `NOT INDEXED WHERE ${kept}`;
+  const where = (...conditions: (string | undefined)[]) => {
+    const given = conditions.filter((one) => one !== undefined);
+    // In the order of an index, a copy of some rows would take many times as long.
+    return given.length > 0 ? `NOT INDEXED WHERE ${given.join(" AND ")}` : "";
+  };
   // A page that becomes empty is overwritten completely.
   db.exec(`
-    INSERT INTO temp.kept_rows SELECT * FROM main.${table} ${rows};
+    INSERT INTO temp.kept_rows SELECT * FROM main.${table} ${where(kept, goOn)};
     DELETE FROM main.${table};
-    INSERT INTO main.${table} SELECT * FROM temp.kept_rows;
+    INSERT INTO main.${table} SELECT * FROM temp.kept_rows ${where(goOn)};
     DROP TABLE temp.kept_rows;
   `);
 }
@@ -81,30 +86,13 @@ export const blankAudit = (condition: string): string =>
      request = CASE WHEN request IS NOT NULL THEN ${blankOf("request")} END
    WHERE typeof(audit) = 'text' AND ${condition}`;
 
-/** Runs something with foreign keys off. They cannot be switched inside a transaction. */
-export function withoutForeignKeys<T>(db: Connection, work: () => T): T {
-  db.pragma("foreign_keys = OFF");
-  try {
-    return work();
-  } finally {
-    db.pragma("foreign_keys = ON");
-  }
-}
-
 /**
- * Empties the write-ahead log, which holds earlier states of pages.
- * @param patience how many milliseconds to wait for readers. Other writes wait
- *   with it, so do not wait for the end of a backup.
- * @returns whether it is empty.
+ * Copies the write-ahead log into the database, and empties it: it holds earlier states of pages.
+ * Writers wait only while the last few pages are copied, and not for readers.
+ * @returns whether it is empty. It is not while something reads an earlier state.
  */
-export function emptyLog(db: Connection, patience: number): boolean {
-  const usual = db.pragma("busy_timeout", { simple: true }) as number;
-  db.pragma(`busy_timeout = ${patience}`);
-  try {
-    return db.pragma("wal_checkpoint(TRUNCATE)", { simple: true }) === 0;
-  } catch {
-    return false;
-  } finally {
-    db.pragma(`busy_timeout = ${usual}`);
-  }
+export function emptyLog(db: Connection): boolean {
+  // This one waits for nothing, and no writer waits for it.
+  db.pragma("wal_checkpoint(PASSIVE)");
+  return db.pragma("wal_checkpoint(TRUNCATE)", { simple: true }) === 0;
 }

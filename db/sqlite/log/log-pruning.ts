@@ -1,6 +1,7 @@
 import { INDEX, KEPT_COLUMNS } from "../../log/entries.js";
 import type { Connection } from "../engine/connection.js";
 import { blankAudit, blankOf } from "../erasure/scrub.js";
+import type { WriteLog } from "./log-writes.js";
 
 /** How many entries one slice deletes. */
 const SLICE = 1000;
@@ -25,9 +26,8 @@ const NEAR = `rowid BETWEEN
 
 /**
  * The write that deletes old entries. It runs inside a transaction of its caller.
- * @param erases is called before a transaction commits that has erased data of the log.
  */
-export function logPruning(db: Connection, erases: () => void) {
+export function logPruning(db: Connection, log: WriteLog) {
   const blank = db.prepare<[number]>(
     `UPDATE log SET data = ${blankOf("data")} WHERE typeof(data) = 'text' AND at < ?`,
   );
@@ -90,10 +90,10 @@ export function logPruning(db: Connection, erases: () => void) {
     /** @see LogStore.prune */
     pruneLog(worldId: string, before: number, audited: number): boolean {
       const lately = Date.now() - KEPT;
-      if (blank.run(lately).changes > 0) erases();
+      if (blank.run(lately).changes > 0) log.erased();
       const forgotten =
         audited > before ? forget.run(worldId, audited).changes : 0;
-      if (forgotten > 0) erases();
+      if (forgotten > 0) log.erased();
       if (forgotten === SLICE) return true;
       let hasMore = removeOldest(worldId, before);
       if (worldId !== INDEX) return hasMore;

@@ -22,9 +22,7 @@ interface WriteLogOptions {
   readonly author: Author;
   /** Whether the audit is kept. */
   readonly audits: boolean;
-  /** Is called before a transaction commits that has erased data of the log. */
-  readonly erases: () => void;
-  /** Is called in a transaction that has deleted or replaced rows of these tables. */
+  /** Called in a transaction that erases something, with the tables whose rows it deletes or replaces. */
   readonly erased: (tables: readonly string[]) => void;
 }
 
@@ -159,7 +157,10 @@ export class WriteLog implements DomainLog {
     this.#erased.add(world);
   }
 
-  /** Rows of these tables were deleted or replaced, whose bytes have to leave the database. */
+  /**
+   * Rows of these tables were deleted or replaced, or, without tables, something was overwritten in
+   * its place. The bytes have to leave the database.
+   */
   erased(...tables: string[]): void {
     this.#options.erased(tables);
   }
@@ -171,7 +172,7 @@ export class WriteLog implements DomainLog {
   finish(): SentHint[] {
     const hints = this.#draft.finish();
     for (const world of this.#erased) {
-      if (this.#blank.run(world).changes > 0) this.#options.erases();
+      if (this.#blank.run(world).changes > 0) this.erased();
     }
     const rows = this.#draft.rows();
     this.#insert(this.#valuesOf(rows));

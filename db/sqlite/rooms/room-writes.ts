@@ -50,15 +50,8 @@ type FoundRoom = [
 /**
  * The writes of rooms. Each runs inside a transaction of its caller. The answers have rooms
  * by position, because to copy the names of fields to another thread takes most of the time.
- * @param erases is called before a room with questions is deleted, whose bytes then
- *   have to leave the database.
  */
-export function roomWrites(
-  db: Connection,
-  sql: Sql,
-  log: WriteLog,
-  erases: () => void,
-) {
+export function roomWrites(db: Connection, sql: Sql, log: WriteLog) {
   const domainOf = db
     .prepare<[string], string>("SELECT domain FROM worlds WHERE id = ?")
     .pluck();
@@ -89,7 +82,7 @@ export function roomWrites(
   const move = db.prepare<[number, string]>(
     "UPDATE rooms SET sorting_priority = ?, revision = revision + 1 WHERE id = ?",
   );
-  const removeChannels = channelRemoval(db);
+  const removeChannels = channelRemoval(db, log);
   const hasQuestions = db.prepare<[string, string]>(
     "SELECT 1 FROM questions WHERE world_id = ? AND room_id = ? LIMIT 1",
   );
@@ -290,7 +283,7 @@ export function roomWrites(
       versions?: readonly string[],
     ): Promise<PermissionConfig> {
       const { seen, hidden } = find(worldId, id, versions);
-      if (hasQuestions.get(worldId, id)) erases();
+      if (hasQuestions.get(worldId, id)) log.erased("questions");
       removeChannels.ofRoom(id);
       remove.run(id);
       quitGroup(hidden.view_group);

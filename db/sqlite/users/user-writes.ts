@@ -92,7 +92,7 @@ export function userWrites(db: Connection, sql: Sql, log: WriteLog) {
        moderation_state = '', client_state = NULL, pretalx_id = NULL, last_login = NULL,
        display_name_folded = '', fields_folded = '' WHERE id = ?`,
   );
-  const removeChannels = channelRemoval(db);
+  const removeChannels = channelRemoval(db, log);
 
   /** @throws {StoreError} `absent` unless all are users of the world who are not erased. */
   function expectKnown(worldId: string, ...ids: string[]): void {
@@ -211,6 +211,7 @@ export function userWrites(db: Connection, sql: Sql, log: WriteLog) {
         if (count > 0 && isPersonal) log.erased(table);
       }
       erase.run(id);
+      log.erased("users");
       removeChannels.ofUser(worldId, id);
       log.erasedData(worldId);
       log.append(worldId, { type: "user.erased", user: id });

@@ -28,7 +28,7 @@ import {
 import { channelRemoval } from "../chat/chat-remains.js";
 import type { Sql } from "../../shared/sql.js";
 import type { Connection } from "../engine/connection.js";
-import { blankAudit } from "../erasure/scrub.js";
+import { blankAudit, ERASED_TABLES } from "../erasure/scrub.js";
 import type { WriteLog } from "../log/log-writes.js";
 
 /** The writes of worlds. Each runs inside a transaction of its caller. */
@@ -44,7 +44,7 @@ export function worldWrites(db: Connection, sql: Sql, log: WriteLog) {
     `UPDATE worlds SET title = @title, config = @config, permission_config = @permission_config,
        domain = @domain, revision = @revision WHERE id = @id`,
   );
-  const removeChannels = channelRemoval(db);
+  const removeChannels = channelRemoval(db, log);
   const remove = db.prepare<[string]>("DELETE FROM worlds WHERE id = ?");
   const forget = db.prepare<[number, string]>(
     "UPDATE log_heads SET pruned = ? WHERE world_id = ?",
@@ -159,6 +159,7 @@ export function worldWrites(db: Connection, sql: Sql, log: WriteLog) {
       expectNoted(keys, noted);
       removeChannels.ofWorld(id);
       if (remove.run(id).changes === 0) throw absent("world");
+      log.erased(...ERASED_TABLES);
       log.erasedData(id);
       clearAudit.run(id);
       // A world that gets this id does not show what happened before.
