@@ -91,6 +91,26 @@ export function onStage<S extends Scheduled>(
   return { now: on?.session, next: next?.session };
 }
 
+/** How long a stage goes on after the end of its session, in milliseconds: half an hour. */
+export const OVERRUN = 30 * 60 * 1000;
+
+/**
+ * The session that is over by the clock while its stream goes on: speakers run over. It ends
+ * when the next session begins, when its recording is there, or after {@link OVERRUN}.
+ * @param sessions of one room, in the order of the program.
+ * @param now in milliseconds since 1970, on the clock of the server.
+ */
+export function overrunning<
+  S extends Scheduled & { readonly recording: unknown },
+>(sessions: readonly S[], now: number): S | undefined {
+  if (onStage(sessions, now).now) return undefined;
+  const ends = sessions.flatMap(timed).map(({ end }) => end);
+  const end = Math.max(...ends.filter((end) => end <= now));
+  if (now - end >= OVERRUN) return undefined;
+  const last = onStage(sessions, end - 1).now;
+  return last && last.recording === null ? last : undefined;
+}
+
 /** The sessions of each room, in their order. Those without a room are left out. */
 export function byRoom<S extends Scheduled>(
   sessions: readonly S[],

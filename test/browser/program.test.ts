@@ -332,11 +332,14 @@ void t.test("the stage follows the program", async (t) => {
   await api.updateSession(id, {
     starts_at: at(Date.now() - 40 * MINUTE),
     ends_at: at(Date.now() + 3000),
-    recording: { url: "https://video.example.org/watch/1" },
   });
   // Phones show it in a line of its own, too.
   const seen = main.getByText("Up next").filter({ visible: true });
   await seen.first().waitFor();
+  t.equal(await main.locator("iframe").count(), 1, "speakers may run over");
+  await api.updateSession(id, {
+    recording: { url: "https://video.example.org/watch/1" },
+  });
   await main
     .getByRole("link", { name: "Bread for beginners" })
     .first()

@@ -137,6 +137,62 @@ void t.test("memory is bounded at both ends", async (t) => {
   t.equal(get(store).hasOlder, true);
 });
 
+void t.test("a jump during a load leaves no hole", async (t) => {
+  hurry(t);
+  const house = await House.open(t);
+  const ids = await say(house, 1, 400);
+  const id = (body: number) => ids[body - 1]!;
+  /** A chat that shows a part of the past, without the newest messages. */
+  const jumped = async () => {
+    const { store, wire } = await storeOn(t, house);
+    const { window } = store;
+    t.ok(await window.show(id(200)));
+    const isWhole = () => {
+      const shown = bodies(get(store));
+      return shown.every((body, at) => Number(body) === Number(shown[0]) + at);
+    };
+    return { store, wire, window, isWhole };
+  };
+  type Window = ChatStore["window"];
+  const rows: [string, (window: Window) => Promise<unknown>[]][] = [
+    ["older", (window) => [window.show(id(30)), window.loadOlder()]],
+    ["older first", (window) => [window.loadOlder(), window.show(id(30))]],
+    ["newer", (window) => [window.show(id(30)), window.loadNewer()]],
+    ["newer first", (window) => [window.loadNewer(), window.show(id(30))]],
+    ["back", (window) => [window.loadOlder(), window.loadNewest()]],
+  ];
+  for (const [name, act] of rows) {
+    const { store, window, isWhole } = await jumped();
+    await Promise.all(act(window));
+    t.ok(isWhole(), name);
+    for (let page = 0; get(store).hasNewer && page < 9; page++) {
+      await window.loadNewer();
+    }
+    t.ok(isWhole(), `${name}, up to the newest`);
+    t.equal(bodies(get(store)).at(-1), "400", name);
+  }
+
+  // What comes behind the newest page, before its answer, stays.
+  const { store, wire, window } = await jumped();
+  const loads = Promise.all([window.loadOlder(), window.loadNewest()]);
+  const [, last] = wire.sent.findLast(([name]) => name === "chat.fetch")!;
+  let late: unknown[] | undefined;
+  let hasCome = false;
+  wire.change = (frame) => {
+    hasCome ||= frame[0] === "chat.event";
+    if (frame[1] !== last) return frame;
+    late = frame;
+    return undefined;
+  };
+  await until(() => late !== undefined);
+  await say(house, 401, 401);
+  await until(() => hasCome);
+  wire.change = (frame) => frame;
+  await wire.deliver(late!);
+  await loads;
+  t.equal(bodies(get(store)).at(-1), "401", "what came before the answer");
+});
+
 void t.test("what a single arrival changes shows with it", async (t) => {
   const { store, house } = await open(t, (house) => say(house, 1, 3));
   let count = 3;

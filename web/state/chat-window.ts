@@ -41,6 +41,8 @@ export class ChatWindow {
   #isLoading: "older" | "newer" | undefined;
   /** Counts up to invalidate the reads under way. */
   #run = 0;
+  /** Counts up with each load: one that replaces the list makes those under way void. */
+  #turn = 0;
   /** The events that arrive while newer ones are being loaded. */
   #held: SentEvent[] | undefined;
   #stop: () => void = () => {};
@@ -81,6 +83,7 @@ export class ChatWindow {
 
   close(): void {
     this.#run++;
+    this.#turn++;
     this.#stop();
     this.#stop = () => {};
     this.timeline.clear();
@@ -117,20 +120,21 @@ export class ChatWindow {
   async show(id: number): Promise<boolean> {
     if (this.#is !== "ready") return false;
     if (!this.timeline.get(id)) {
-      const [older, newer] = await Promise.all([
-        this.#parts.channel.history({ before: id + 1, count: PAGE }),
-        this.#after(id),
-      ]);
-      if (older.at(-1)?.event_id !== id || !isShown(older.at(-1)!))
-        return false;
       await this.#load(
         "newer",
-        async () => [...older, ...newer],
-        (page) => {
+        () =>
+          Promise.all([
+            this.#parts.channel.history({ before: id + 1, count: PAGE }),
+            this.#after(id),
+          ]),
+        ([older, newer]) => {
+          const message = older.at(-1);
+          if (message?.event_id !== id || !isShown(message)) return [];
           this.timeline.clear();
-          this.timeline.addPage(page);
+          this.timeline.addPage([...older, ...newer]);
           this.timeline.hasOlder = older.length === PAGE;
           this.timeline.hasNewer = newer.length === PAGE;
+          return [...older, ...newer];
         },
       );
     }
@@ -148,11 +152,14 @@ export class ChatWindow {
       "older",
       () => this.#parts.channel.history({ before, count: PAGE }),
       (page) => {
+        // The oldest may have been dropped meanwhile: the page would leave a gap.
+        if (this.timeline.oldest !== before) return [];
         this.timeline.addPage(page);
         this.timeline.hasOlder = page.length === PAGE;
         this.timeline.dropNewest(MAX_KEPT);
+        return page;
       },
-    );
+    ).catch(() => {});
   }
 
   /** Loads the messages after the last one of the list. */
@@ -165,11 +172,13 @@ export class ChatWindow {
       "newer",
       () => this.#after(newest),
       (page) => {
+        if (this.timeline.newest !== newest) return [];
         this.timeline.addPage(page);
         this.timeline.hasNewer = page.length === PAGE;
         this.timeline.dropOldest(MAX_KEPT);
+        return page;
       },
-    );
+    ).catch(() => {});
   }
 
   /** Shows the newest messages again, after others were loaded in their place. */
@@ -178,8 +187,11 @@ export class ChatWindow {
     await this.#load(
       "newer",
       () => this.#parts.channel.history({ count: PAGE }),
-      (page) => this.#begin(page),
-    );
+      (page) => {
+        this.#begin(page);
+        return page;
+      },
+    ).catch(() => {});
   }
 
   /** A page of the events after one. */
@@ -226,22 +238,29 @@ export class ChatWindow {
     this.timeline.hasOlder = page.length === PAGE;
   }
 
-  async #load(
+  /**
+   * Loads a part of the history.
+   * @param take shows what came. It returns the events that it has taken.
+   * @throws what `fetch` throws. Nothing has changed then.
+   */
+  async #load<T>(
     which: "older" | "newer",
-    fetch: () => Promise<readonly SentEvent[]>,
-    take: (page: readonly SentEvent[]) => void,
+    fetch: () => Promise<T>,
+    take: (fetched: T) => readonly SentEvent[],
   ): Promise<void> {
-    const run = this.#run;
+    const turn = ++this.#turn;
     this.#isLoading = which;
-    if (which === "newer") this.#held = [];
+    this.#held = which === "newer" ? [] : undefined;
     this.#parts.onChange(true);
-    // After a failure, the button that asks for it stays.
-    const page = await fetch().catch(() => undefined);
-    if (run !== this.#run) return;
-    if (page) {
-      take(page);
-      this.#meet(page);
+    try {
+      const fetched = await fetch();
+      if (turn === this.#turn) this.#meet(take(fetched));
+    } finally {
+      if (turn === this.#turn) this.#loaded();
     }
+  }
+
+  #loaded(): void {
     this.#isLoading = undefined;
     const held = this.#held ?? [];
     this.#held = undefined;
@@ -259,8 +278,11 @@ export class ChatWindow {
     // Without it, they come with the next one.
     const page = await channel.history({ before, count }).catch(() => []);
     if (run !== this.#run || page.length === 0) return;
-    const { oldest } = this.timeline;
-    this.timeline.addPage(page.filter(({ event_id }) => event_id >= oldest));
+    // Another part of the history may have taken the place of this one.
+    const { oldest, newest } = this.timeline;
+    const isHere = ({ event_id }: SentEvent) =>
+      event_id >= oldest && event_id <= newest;
+    this.timeline.addPage(page.filter(isHere));
     this.#meet(page);
     onChange(false);
   }

@@ -9,6 +9,8 @@ import {
   byRoom,
   nextChange,
   onStage,
+  overrunning,
+  OVERRUN,
   type OnStage,
 } from "../../schemas/plain/program.js";
 import { ownZone, zoneOr } from "../lib/zones.js";
@@ -26,6 +28,8 @@ export interface Board extends ProgramState {
 
 /** What the stage of a room shows at a moment. */
 export interface RoomStage extends OnStage<SentSession> {
+  /** Between sessions, the one whose stream goes on; see {@link overrunning}. */
+  readonly overrun: SentSession | undefined;
   /** The sessions that are over, the last first. */
   readonly over: readonly SentSession[];
 }
@@ -112,8 +116,11 @@ const clockOf = (live: Live): Readable<number> =>
     };
   });
 
-/** A program has thousands of sessions: they are looked through when one begins or ends. */
-function stagesOf(
+/**
+ * What the stages show. A program has thousands of sessions: they are looked through when one
+ * begins or ends.
+ */
+export function stagesOf(
   board: Readable<Board | undefined>,
   clock: Readable<number>,
 ): Readable<ReadonlyMap<string, RoomStage>> {
@@ -121,30 +128,62 @@ function stagesOf(
   let from = 0;
   let until = 0;
   let stages: ReadonlyMap<string, RoomStage> = new Map();
+  /** The sessions that a host ended: their streams do not go on. */
+  let ended: ReadonlySet<string> = new Set();
   return derived([board, clock], ([board, now]) => {
     const isSame = board?.sessions === of?.sessions;
     if (isSame && now >= from && now < until) return stages;
+    if (!isSame) ended = endedBy(of, board, ended, now);
     of = board;
     from = now;
     const sessions = publicOf(board?.sessions ?? []);
-    until = nextChange(sessions, now) ?? Infinity;
+    until = Math.min(
+      nextChange(sessions, now) ?? Infinity,
+      (nextChange(sessions, now - OVERRUN) ?? Infinity) + OVERRUN,
+    );
     stages = new Map(
-      [...byRoom(sessions)].map(([room, its]) => [room, stageOf(its, now)]),
+      [...byRoom(sessions)].map(([room, its]) => [
+        room,
+        stageOf(its, now, ended),
+      ]),
     );
     return stages;
   });
+}
+
+/** A host ends a session by moving its end to a time that has passed. */
+function endedBy(
+  before: Board | undefined,
+  after: Board | undefined,
+  ended: ReadonlySet<string>,
+  now: number,
+): ReadonlySet<string> {
+  const isEnded = ({ id, ends_at }: SentSession) => {
+    if (ends_at === null || Date.parse(ends_at) > now) return false;
+    const known = before?.byId.get(id);
+    return ended.has(id) || (known !== undefined && known.ends_at !== ends_at);
+  };
+  return new Set(after?.sessions.filter(isEnded).map(({ id }) => id));
 }
 
 const publicOf = (sessions: readonly SentSession[]) =>
   sessions.filter(({ state }) => state === "public");
 
 /** What the stage of a room shows. @param sessions of the room, by their start. */
-const stageOf = (sessions: readonly SentSession[], now: number): RoomStage => ({
-  ...onStage(sessions, now),
-  over: sessions
-    .filter(({ ends_at }) => ends_at !== null && Date.parse(ends_at) <= now)
-    .reverse(),
-});
+function stageOf(
+  sessions: readonly SentSession[],
+  now: number,
+  ended: ReadonlySet<string>,
+): RoomStage {
+  const last = overrunning(sessions, now);
+  return {
+    ...onStage(sessions, now),
+    overrun: last && !ended.has(last.id) ? last : undefined,
+    over: sessions
+      .filter(({ ends_at }) => ends_at !== null && Date.parse(ends_at) <= now)
+      .reverse(),
+  };
+}
 
 /** A session with a time. */
 export type Timed = SentSession & { starts_at: string; ends_at: string };
