@@ -230,8 +230,8 @@ export interface paths {
       cookie?: never;
     };
     /**
-     * List the users of a world, the last seen first
-     * @description Erased users are not in it.
+     * List the users of a world, the first created first
+     * @description Erased users are not in it. With `-` in front, `ordering` puts the latest first.
      */
     get: operations["listUsers"];
     put?: never;
@@ -1566,7 +1566,7 @@ export interface components {
       last_seen: string;
     };
     /**
-     * @description A page of the users of a world, the last seen first.
+     * @description A page of the users of a world.
      * @example {
      *       "count": 1,
      *       "next": null,
@@ -3005,6 +3005,8 @@ export interface operations {
       query?: {
         page?: number;
         page_size?: number;
+        /** @description Instead of `page`: empty for the first page, then as in `next`. A page begins where the last one ended, whatever was added or deleted meanwhile. */
+        cursor?: string;
         ordering?: "sorting_priority" | "-sorting_priority" | "name" | "-name";
         /** @description Rooms with a module of this type. */
         type?: string;
@@ -3333,6 +3335,8 @@ export interface operations {
       query?: {
         page?: number;
         page_size?: number;
+        /** @description Instead of `page`: empty for the first page, then as in `next`. A page begins where the last one ended, whatever was added or deleted meanwhile. */
+        cursor?: string;
         /** @description Sessions in the room of this id. */
         room?: string;
         /** @description Sessions of the speaker of this id. */
@@ -3566,6 +3570,8 @@ export interface operations {
       query?: {
         page?: number;
         page_size?: number;
+        /** @description Instead of `page`: empty for the first page, then as in `next`. A page begins where the last one ended, whatever was added or deleted meanwhile. */
+        cursor?: string;
       };
       header?: never;
       path: {
@@ -3787,6 +3793,9 @@ export interface operations {
       query?: {
         page?: number;
         page_size?: number;
+        /** @description Instead of `page`: empty for the first page, then as in `next`. A page begins where the last one ended, whatever was added or deleted meanwhile. */
+        cursor?: string;
+        ordering?: "created" | "-created" | "last_seen" | "-last_seen";
       };
       header?: never;
       path: {
@@ -3800,7 +3809,7 @@ export interface operations {
     };
     requestBody?: never;
     responses: {
-      /** @description A page of the users of a world, the last seen first. */
+      /** @description A page of the users of a world. */
       200: {
         headers: {
           "X-Request-Id": components["headers"]["X-Request-Id"];
@@ -3906,6 +3915,8 @@ export interface operations {
       query?: {
         page?: number;
         page_size?: number;
+        /** @description Instead of `page`: empty for the first page, then as in `next`. A page begins where the last one ended, whatever was added or deleted meanwhile. */
+        cursor?: string;
       };
       header?: never;
       path: {
@@ -4210,6 +4221,8 @@ export interface operations {
       query?: {
         page?: number;
         page_size?: number;
+        /** @description Instead of `page`: empty for the first page, then as in `next`. A page begins where the last one ended, whatever was added or deleted meanwhile. */
+        cursor?: string;
       };
       header?: never;
       path: {
@@ -4253,6 +4266,8 @@ export interface operations {
       query?: {
         page?: number;
         page_size?: number;
+        /** @description Instead of `page`: empty for the first page, then as in `next`. A page begins where the last one ended, whatever was added or deleted meanwhile. */
+        cursor?: string;
       };
       header?: never;
       path: {
@@ -4425,6 +4440,8 @@ export interface operations {
       query?: {
         page?: number;
         page_size?: number;
+        /** @description Instead of `page`: empty for the first page, then as in `next`. A page begins where the last one ended, whatever was added or deleted meanwhile. */
+        cursor?: string;
       };
       header?: never;
       path?: never;
@@ -4572,6 +4589,8 @@ export interface operations {
       query?: {
         page?: number;
         page_size?: number;
+        /** @description Instead of `page`: empty for the first page, then as in `next`. A page begins where the last one ended, whatever was added or deleted meanwhile. */
+        cursor?: string;
         /** @description Only what the user with this id did. */
         user?: string;
         /** @description Types, separated by commas; room.* for a kind. */
@@ -4618,6 +4637,8 @@ export interface operations {
       query?: {
         page?: number;
         page_size?: number;
+        /** @description Instead of `page`: empty for the first page, then as in `next`. A page begins where the last one ended, whatever was added or deleted meanwhile. */
+        cursor?: string;
       };
       header?: never;
       path: {
@@ -4898,6 +4919,8 @@ export interface operations {
       query?: {
         page?: number;
         page_size?: number;
+        /** @description Instead of `page`: empty for the first page, then as in `next`. A page begins where the last one ended, whatever was added or deleted meanwhile. */
+        cursor?: string;
       };
       header?: never;
       path: {
