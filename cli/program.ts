@@ -104,17 +104,14 @@ const exportProgram = command(
       .default("json"),
   )
   .action(async (id: string, { format, json }: ExportOptions) => {
-    const { text } = await withStore(async (store) => {
+    const text = await withStore(async (store) => {
       const world = await findWorld(store, id);
       const { Formats } = await import("../plugins/program/formats.js");
       const { Programs } = await import("../plugins/program/programs.js");
       const page = `${addressIn(settings())}/w/${world.id}`;
-      return new Programs(store, new Formats()).export(
-        world,
-        EVERYTHING,
-        format,
-        page,
-      );
+      const programs = new Programs(store, new Formats());
+      const found = await programs.export(world, EVERYTHING, format, page);
+      return (await found.bytes()).toString();
     });
     // In JSON for machines, a calendar is a text.
     const whole = format === "ics" && json ? JSON.stringify(text) : text;

@@ -1,5 +1,6 @@
 import type { Socket } from "node:net";
 import type { Clock } from "../../db/log/clock.js";
+import { leftOf } from "../../plugins/http/stalls.js";
 import { Joiner, pongFrame } from "./frame.js";
 
 interface WriterPorts {
@@ -71,13 +72,7 @@ export class SocketWriter {
    * NaN if that is not known.
    */
   get left(): number {
-    if (this.#socket.destroyed || this.#socket.writableLength === 0) return 0;
-    // Data behind the present write counts when it is written. Node.js looks at the
-    // same number to tell whether a socket is idle.
-    const { _handle } = this.#socket as unknown as {
-      _handle?: { writeQueueSize?: number };
-    };
-    return _handle?.writeQueueSize || NaN;
+    return leftOf(this.#socket);
   }
 
   /** Writes a piece in the next pass of the pump. */

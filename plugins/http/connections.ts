@@ -7,6 +7,7 @@ import { setTimeout as delay } from "node:timers/promises";
 import type { onRequestHookHandler } from "fastify";
 import fp from "fastify-plugin";
 import { problemOf, Refusal } from "./errors.js";
+import { LOOK, Stalls } from "./stalls.js";
 
 // A connection gets its answers, each in its turn, even if the next bytes are not HTTP,
 // or the server stops.
@@ -22,6 +23,8 @@ declare module "fastify" {
     drain(deadline: number): Promise<void>;
     /** Adds work to {@link drain}, which gets the same deadline and waits no longer for it. */
     whenDraining(work: (deadline: number) => Promise<void>): void;
+    /** Ends connections whose client takes nothing of an answer. */
+    readonly stalls: Stalls;
   }
 }
 
@@ -139,6 +142,11 @@ export default fp<{ patience: number }>(
       connections.add(socket);
       socket.on("close", forget);
     });
+
+    const stalls = new Stalls(connections, owesAnswer);
+    app.decorate("stalls", stalls);
+    const looking = setInterval(() => stalls.look(), LOOK).unref();
+    app.addHook("onClose", async () => clearInterval(looking));
 
     // This server is no proxy. Without a listener Node.js would close the
     // connection at once, and lose the answers that it still owes.

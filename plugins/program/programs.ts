@@ -19,9 +19,10 @@ import type { ProgramFormat } from "../../schemas/program/program-import.js";
 import type { ExportedProgram } from "./exports/program.js";
 import type { Formats } from "./formats.js";
 import { isZone } from "./formats/zones.js";
+import { abandoned } from "../work/turns.js";
 
-/** How many characters of exports are kept. */
-const KEPT = 16 * 1024 * 1024;
+/** How many bytes of exports are kept: more than the largest calendar has, which takes seconds to write. */
+const KEPT = 96 * 1024 * 1024;
 
 /** How many rooms are read at once. */
 const PAGE = 200;
@@ -40,20 +41,34 @@ export interface SentDocument {
   readonly hosts: readonly string[];
 }
 
-/** An export: its text, and the version of what it shows. */
+/** An export. */
 export interface Exported {
-  readonly text: string;
+  /** Of what it shows. */
   readonly version: string;
+  /**
+   * Its text. All readers of a version share it, however slowly they read.
+   * @param gone aborts when its reader has left. When all readers have, it is not written.
+   * @throws {Refusal} see {@link Turns.run}.
+   */
+  readonly bytes: (gone?: AbortSignal) => Promise<Buffer>;
+}
+
+/** An export that is being written. */
+interface Pending {
+  readonly bytes: Promise<Buffer>;
+  readonly end: AbortController;
+  /** How many readers wait for it. */
+  readers: number;
 }
 
 /** Reads whole programs into the store, and writes them out of it. */
 export class Programs {
-  readonly #texts = new LRUCache<string, string>({
+  readonly #written = new LRUCache<string, Buffer>({
     maxSize: KEPT,
-    sizeCalculation: (text) => text.length + 1,
+    sizeCalculation: ({ length }) => length + 1,
   });
   /** The exports that are being written, so that a crowd waits for one. */
-  readonly #pending = new Map<string, Promise<string>>();
+  readonly #pending = new Map<string, Pending>();
 
   constructor(
     private readonly store: Pick<Store, "rooms" | "program">,
@@ -98,7 +113,7 @@ export class Programs {
   }
 
   /**
-   * The program of a world as a reader sees it.
+   * The program of a world as a reader sees it. It is not written before its bytes are asked for.
    * @param page the address of the event page.
    */
   async export(
@@ -126,26 +141,55 @@ export class Programs {
     const shown = format === "json" ? [] : [more, names];
     const version = programVersion(program, reader, shown);
     const key = `${world.id} ${version}`;
-    const text =
-      this.#texts.get(key) ??
-      (await this.#once(key, () =>
-        this.#write(world, program, reader, { format, page, rooms: names }),
-      ));
-    return { text, version };
+    const write = async (gone: AbortSignal) =>
+      Buffer.from(
+        await this.#write(
+          world,
+          program,
+          reader,
+          { format, page, rooms: names },
+          gone,
+        ),
+      );
+    return {
+      version,
+      bytes: async (gone) =>
+        this.#written.get(key) ?? (await this.#once(key, write, gone)),
+    };
   }
 
-  #once(key: string, write: () => Promise<string>): Promise<string> {
-    let text = this.#pending.get(key);
-    if (!text) {
-      text = write()
-        .then((written) => {
-          this.#texts.set(key, written);
-          return written;
-        })
-        .finally(() => this.#pending.delete(key));
-      this.#pending.set(key, text);
-    }
-    return text;
+  #once(
+    key: string,
+    write: (gone: AbortSignal) => Promise<Buffer>,
+    gone: AbortSignal | undefined,
+  ): Promise<Buffer> {
+    const pending = this.#pending.get(key) ?? this.#begin(key, write);
+    pending.readers++;
+    const leave = () => {
+      if (--pending.readers > 0) return;
+      this.#forget(key, pending);
+      pending.end.abort(abandoned());
+    };
+    if (gone?.aborted) leave();
+    else gone?.addEventListener("abort", leave, { once: true });
+    return pending.bytes;
+  }
+
+  #begin(key: string, write: (gone: AbortSignal) => Promise<Buffer>): Pending {
+    const end = new AbortController();
+    const bytes = write(end.signal)
+      .then((written) => {
+        this.#written.set(key, written);
+        return written;
+      })
+      .finally(() => this.#forget(key, pending));
+    const pending: Pending = { bytes, end, readers: 0 };
+    this.#pending.set(key, pending);
+    return pending;
+  }
+
+  #forget(key: string, pending: Pending): void {
+    if (this.#pending.get(key) === pending) this.#pending.delete(key);
   }
 
   async #write(
@@ -157,6 +201,7 @@ export class Programs {
       page,
       rooms,
     }: Pick<ExportedProgram, "page" | "rooms"> & { format: ProgramFormat },
+    gone: AbortSignal,
   ): Promise<string> {
     const { sessions, speakers } = seenProgram(program, reader);
     if (format === "json") {
@@ -174,7 +219,7 @@ export class Programs {
       speakers: speakers.map(({ value }) => value),
       rooms,
     };
-    return this.formats.write(format, whole, Date.now());
+    return this.formats.write(format, whole, Date.now(), gone);
   }
 
   async #rooms(world: string, { sees }: ProgramRights): Promise<Room[]> {

@@ -1,5 +1,6 @@
 import type { FastifyPluginAsync, FastifyRequest } from "fastify";
 import type { UserRecord } from "../../db/contract/store.js";
+import { clientGone } from "../../plugins/http/connections.js";
 import { forbidden } from "../../plugins/http/errors.js";
 import { hasVersion } from "../../plugins/replies.js";
 import {
@@ -36,7 +37,7 @@ const routes: FastifyPluginAsync = async (app) => {
       const traits = new Set(user?.traits);
       const place = { world };
       if (!user || !may({ traits }, READ, place)) throw forbidden();
-      const { text, version } = await server.programs.export(
+      const { bytes, version } = await server.programs.export(
         world,
         {
           edits:
@@ -47,7 +48,7 @@ const routes: FastifyPluginAsync = async (app) => {
         "ics",
         `${base}/w/${world.id}`,
       );
-      // Another process may have written it at another time.
+      // Calendars of one version differ in the time when they were written.
       reply.header("etag", `W/"${version}"`);
       reply.header(
         "cache-control",
@@ -55,7 +56,7 @@ const routes: FastifyPluginAsync = async (app) => {
       );
       if (hasVersion(request, `"${version}"`)) return reply.code(304).send();
       reply.header("content-type", "text/calendar; charset=utf-8");
-      return reply.send(text);
+      return reply.send(await bytes(clientGone(reply.raw)));
     },
   );
 };

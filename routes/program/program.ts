@@ -141,9 +141,9 @@ const getProgram = endpoint(
     // Calendars of one version differ in the time when they were written.
     reply.header("etag", format === "ics" ? `W/${tag}` : tag);
     if (hasVersion(request, tag)) return reply.code(304).send();
-    if (format !== "ics") return reply.sendJson(found.text);
-    reply.header("content-type", "text/calendar; charset=utf-8");
-    return reply.send(found.text);
+    const type = format === "ics" ? "text/calendar" : "application/json";
+    reply.header("content-type", `${type}; charset=utf-8`);
+    return reply.send(await found.bytes(clientGone(reply.raw)));
   },
 );
 

@@ -1,8 +1,10 @@
+import { connect } from "node:net";
 import t, { type Test } from "tap";
 import type { Store } from "../../db/contract/store.js";
 import { sealReport } from "../../plugins/auth/sealed-reports.js";
 import {
   admin,
+  connectionsOf,
   dial,
   listen,
   rawRequest,
@@ -105,6 +107,57 @@ void t.test("spreadsheets", async (t) => {
   t.equal(begun(), 4, "nothing is made for clients that left");
 });
 
+void t.test("a client that takes nothing of its answer", async (t) => {
+  let pages = 0;
+  const server = await serve(t, [worldOf("a", { permission_config })], {
+    wrap: (store) => ({
+      ...store,
+      users: {
+        ...store.users,
+        // There is no end of them.
+        async list(world) {
+          pages++;
+          const { users } = await store.users.list(world, {
+            page: 1,
+            pageSize: 1,
+          });
+          const many = Array.from({ length: 100 }, (_, i) => ({
+            ...users[0]!,
+            id: `${pages} ${i}`,
+            token_id: "x".repeat(10_000),
+          }));
+          return { count: 1e9, users: many };
+        },
+      },
+    }),
+  });
+  await server.store.users.enter("a", {
+    ...{ tokenId: "ada", traits: new Set<string>() },
+  });
+  const port = await listen(server.app);
+  const request = rawRequest(`GET ${people("a", "json")}`, {
+    authorization: admin("a"),
+  });
+  const slow = dial(t, port, { paused: true });
+  slow.send(request);
+  const quick = connect(port, "127.0.0.1").resume();
+  t.teardown(() => quick.destroy());
+  quick.write(request);
+  // The slow one has what the system holds for it, and the quick one goes on.
+  await until(() => pages > 200);
+  const look = () => server.app.stalls.look();
+  await until(async () => {
+    look();
+    return (await connectionsOf(server.app)) === 1;
+  });
+  const before = pages;
+  await until(() => {
+    look();
+    return pages > before + 100;
+  });
+  t.equal(await connectionsOf(server.app), 1, "one that reads goes on");
+});
+
 void t.test("tables that are sent as they are read", async (t) => {
   const { ask, begun, release } = await startGated(t);
   const wires = Array.from({ length: 16 }, () => ask(people("a", "csv"), "a"));
@@ -118,4 +171,55 @@ void t.test("tables that are sent as they are read", async (t) => {
   for (const wire of [...wires, other]) {
     t.equal((await wire.answer()).status, 200);
   }
+});
+
+void t.test("exports of programs", async (t) => {
+  const { app, call, store } = await serve(t);
+  const { programs } = app;
+  const { formats } = programs;
+  const ends: AbortSignal[] = [];
+  let go = () => {};
+  t.intercept(formats, "write", {
+    value: async (...[, , , gone]: Parameters<typeof formats.write>) => {
+      ends.push(gone!);
+      await new Promise<void>((resolve) => (go = resolve));
+      gone!.throwIfAborted();
+      return "BEGIN:VCALENDAR";
+    },
+  });
+  const world = (await store.worlds.get("demo"))!.value;
+  const everything = { edits: true, sees: () => true };
+  const exported = () => programs.export(world, everything, "ics", "");
+  const api = "/api/v1/worlds/demo/program/?format=ics";
+  for (const url of ["/w/demo/program.ics", api]) {
+    const headers = { "if-none-match": "*" };
+    const { status } = await call({ url, headers, as: admin("demo") });
+    t.equal(status, 304);
+  }
+  t.equal(ends.length, 0, "nothing is written for a client that has it");
+
+  const leaving = [new AbortController(), new AbortController()];
+  const waiting = leaving.map(async ({ signal }) =>
+    (await exported()).bytes(signal),
+  );
+  await until(() => ends.length === 1);
+  const refused = Promise.all(
+    waiting.map((bytes) => t.rejects(bytes, /client went away/)),
+  );
+  leaving[0]!.abort();
+  t.notOk(ends[0]!.aborted, "somebody still waits");
+  leaving[1]!.abort();
+  t.ok(ends[0]!.aborted, "nobody does");
+  go();
+  await refused;
+
+  const bytes = [exported(), exported()].map(async (found) =>
+    (await found).bytes(),
+  );
+  await until(() => ends.length === 2);
+  go();
+  const [first, second] = await Promise.all(bytes);
+  t.equal(first, second, "readers share the bytes");
+  t.equal(await (await exported()).bytes(), first, "later ones, too");
+  t.equal(ends.length, 2);
 });
