@@ -1,6 +1,7 @@
 import t from "tap";
 import {
   isFile,
+  noStream,
   pauseAfter,
   playerHash,
   readPlayerHash,
@@ -121,4 +122,48 @@ void t.test("files and pauses", async (t) => {
   t.notOk(isFile("https://a.example/a.m3u8#.mp4"));
   t.notOk(isFile("https://a.example/live"));
   t.strictSame([1, 2, 5, 50].map(pauseAfter), [10_000, 15_000, 50_625, 60_000]);
+});
+
+void t.test("what is no stream is named", async (t) => {
+  const rows: [url: unknown, found: unknown][] = [
+    ["https://youtu.be/abcdefghijk", { is: "youtube", id: "abcdefghijk" }],
+    [
+      "www.youtube.com/watch?v=abcdefghijk",
+      { is: "youtube", id: "abcdefghijk" },
+    ],
+    ["https://www.youtube.com/@channel", { is: "page" }],
+    [
+      "https://vimeo.com/123456789",
+      { is: "vimeo", url: "https://player.vimeo.com/video/123456789" },
+    ],
+    [
+      "https://vimeo.com/123456789/abcdef0123?share=copy",
+      {
+        is: "vimeo",
+        url: "https://player.vimeo.com/video/123456789?h=abcdef0123",
+      },
+    ],
+    [
+      "https://vimeo.com/event/4242",
+      { is: "vimeo", url: "https://vimeo.com/event/4242/embed" },
+    ],
+    ["https://vimeo.com/somebody", { is: "page" }],
+    ["https://us02web.zoom.us/j/81234567890?pwd=x", { is: "meeting" }],
+    ["zoom.us/j/81234567890", { is: "meeting" }],
+    ["https://teams.microsoft.com/l/meetup-join/19%3a", { is: "meeting" }],
+    ["https://meet.google.com/abc-defg-hij", { is: "meeting" }],
+    ["https://www.twitch.tv/somebody", { is: "page" }],
+    ["https://talks.example/live.html", { is: "page" }],
+    ["https://talks.example/", { is: "page" }],
+    ["https://cdn.example/a.m3u8?token=1", undefined],
+    ["https://cdn.example/a.mp4", undefined],
+    ["https://cdn.example/live/main", undefined],
+    ["https://zoom.us.example.org/a.m3u8", undefined],
+    ["/demo/stream.m3u8", undefined],
+    ["", undefined],
+    [undefined, undefined],
+  ];
+  for (const [url, found] of rows) {
+    t.same(noStream(url, BASE), found, String(url));
+  }
 });

@@ -171,7 +171,10 @@ export const de: Messages = {
     silenced: "Stummgeschaltet",
     ban: "Ausschließen",
     banTitle: "{name} ausschließen?",
-    banText: "Die Person wird sofort entfernt und kann nicht zurückkommen.",
+    banText:
+      "Die Person wird sofort entfernt. Mit einem persönlichen Link kann sie nicht zurückkommen.",
+    banGuestText:
+      "Ein Gast kann in einem privaten Fenster unter anderem Namen zurückkommen. Um Gäste fernzuhalten, schließen Sie die Veranstaltung für sie: in der Konsole unter „Rollen“.",
     banned: "Ausgeschlossen",
     reactivate: "Wieder zulassen",
     userDeleted: "Gelöscht",
@@ -280,7 +283,6 @@ export const de: Messages = {
       "Diese Person kann weiter lesen, aber nicht schreiben, abstimmen oder fragen.",
     silenced: "{name} ist stummgeschaltet.",
     banTitle: "{name} ausschließen?",
-    banText: "Die Person wird sofort entfernt und kann nicht zurückkommen.",
     banned: "{name} ist ausgeschlossen.",
     missed: "Diese Personen sehen Ihre Nachricht nicht: {names}.",
     mentionOf: "Erwähnen",

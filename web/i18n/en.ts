@@ -164,7 +164,10 @@ export const en = {
     silenced: "Silenced",
     ban: "Ban",
     banTitle: "Ban {name}?",
-    banText: "They are removed now and can’t rejoin.",
+    banText:
+      "They are removed now. With a personal link, they can’t come back.",
+    banGuestText:
+      "A guest can come back in a private window, under another name. To keep guests out, close the event to them: in the console, under Roles.",
     banned: "Banned",
     reactivate: "Reactivate",
     userDeleted: "Deleted",
@@ -265,7 +268,6 @@ export const en = {
     silenceText: "They can still read, but not write, vote or ask.",
     silenced: "{name} is silenced.",
     banTitle: "Ban {name}?",
-    banText: "They are removed now and can’t rejoin.",
     banned: "{name} is banned.",
     missed: "These people can’t see your message: {names}.",
     mentionOf: "Mention",

@@ -146,6 +146,64 @@ export const isFile = (url: string): boolean =>
     new URL(url).pathname,
   );
 
+/** What the address of a stream is instead: a page that no player of streams plays. */
+export type NoStream =
+  | { readonly is: "youtube"; readonly id: string }
+  | { readonly is: "vimeo"; readonly url: string }
+  | { readonly is: "meeting" }
+  | { readonly is: "page" };
+
+/** The pages of video calls. None of them is a stream, and most refuse to be shown in a frame. */
+const MEETINGS =
+  /(^|\.)(zoom\.(us|com)|zoomgov\.com|teams\.(microsoft|live)\.com|meet\.google\.com|webex\.com|gotomeeting\.com|whereby\.com|jit\.si|bluejeans\.com)$/;
+
+/** The player of a video or an event of Vimeo; undefined for another page. */
+function vimeoPlayer({ hostname, pathname }: URL): string | undefined {
+  if (!/^((www|player)\.)?vimeo\.com$/.test(hostname)) return undefined;
+  const [, isEvent, id, hash] =
+    /^\/(?:(event)\/|video\/|channels\/[^/]+\/)?(\d+)(?:\/([\da-f]+))?/.exec(
+      pathname,
+    ) ?? [];
+  if (id === undefined) return undefined;
+  if (isEvent) return `https://vimeo.com/event/${id}/embed`;
+  return `https://player.vimeo.com/video/${id}${hash ? `?h=${hash}` : ""}`;
+}
+
+/**
+ * What is at the address of a stream, if it is none.
+ * @param url as it was typed.
+ * @returns undefined for an address that may be a stream, and for none at all.
+ */
+export function noStream(url: unknown, base: string): NoStream | undefined {
+  const address =
+    streamAddress(url, base) ??
+    (/^\s*[\w-]+(\.[\w-]+)+\//.test(String(url))
+      ? streamAddress(`https://${String(url).trim()}`, base)
+      : undefined);
+  if (address === undefined) return undefined;
+  const parsed = new URL(address);
+  if (/(^|\.)youtu(be|be-nocookie)?\.(com|be)$/.test(parsed.hostname)) {
+    const id = youtubeId(address);
+    return id === undefined ? { is: "page" } : { is: "youtube", id };
+  }
+  const player = vimeoPlayer(parsed);
+  if (player !== undefined) return { is: "vimeo", url: player };
+  if (MEETINGS.test(parsed.hostname)) return { is: "meeting" };
+  const { pathname, origin } = parsed;
+  // Some servers of streams have addresses without an ending: these are tried.
+  const isOwn = origin === new URL(base).origin;
+  const isStream = isOwn || isFile(address) || /\.(m3u8?|mpd)$/i.test(pathname);
+  const isPage =
+    /\.(html?|php|aspx?)$/i.test(pathname) ||
+    /^\/?$/.test(pathname) ||
+    PAGES.test(parsed.hostname);
+  return !isStream && isPage ? { is: "page" } : undefined;
+}
+
+/** Sites of videos without a player that a stage can use by itself. */
+const PAGES =
+  /(^|\.)(vimeo\.com|twitch\.tv|facebook\.com|fb\.watch|linkedin\.com|dailymotion\.com|x\.com|twitter\.com|instagram\.com|tiktok\.com|drive\.google\.com|dropbox\.com)$/;
+
 /**
  * How long the player waits before it tries again, in milliseconds.
  * @param failures how often it has failed in a row, this time included.

@@ -535,6 +535,14 @@ export const de: ConsoleMessages = {
       "Der Stream läuft gerade nicht. Prüfen Sie die Adresse oder starten Sie ihn.",
     isYoutube: "Das ist ein YouTube-Video. Dafür gibt es den YouTube-Player.",
     useYoutube: "YouTube-Player verwenden",
+    isVimeo: "Das ist eine Seite von Vimeo. Dafür gibt es den Vimeo-Player.",
+    useVimeo: "Vimeo-Player verwenden",
+    isMeeting:
+      "Das ist die Adresse einer Videokonferenz, kein Stream. Streamen Sie die Konferenz zu einem Dienst, der Ihnen eine HLS-Adresse (.m3u8) oder ein YouTube-Video gibt, und geben Sie das hier ein. Damit andere der Konferenz beitreten können, nennen Sie ihre Adresse in der Beschreibung des Raums.",
+    isPage:
+      "Das ist eine Webseite, kein Stream. Die Adresse eines Streams endet auf .m3u8, die eines Videos auf .mp4 oder .webm. Eine Seite, die es erlaubt, lässt sich in einem Rahmen zeigen.",
+    useFrame: "In einem Rahmen zeigen",
+    noStream: "Das ist eine Webseite, kein Stream.",
     hlsProblem:
       "Das ist weder eine Adresse mit https:// noch ein Pfad auf diesem Server.",
     subtitleUrl: "Adresse der Untertitel",
@@ -723,7 +731,10 @@ export const de: ConsoleMessages = {
     erase: "Daten löschen",
     silenceText:
       "{name} bleibt und liest, kann aber nicht mehr schreiben, fragen oder abstimmen.",
-    banText: "{name} wird sofort entfernt und kann nicht zurückkommen.",
+    banText:
+      "{name} wird sofort entfernt und kann mit einem persönlichen Link nicht zurückkommen.",
+    banGuestText:
+      "Ein Gast kann in einem privaten Fenster unter anderem Namen zurückkommen. Um Gäste fernzuhalten, schließen Sie die Veranstaltung für sie: Nehmen Sie unter „Rollen“ den Gästen das Recht „Die Veranstaltung betreten“.",
     reactivateText: "{name} darf wieder herein und teilnehmen.",
     silenceTitle: "{name} stummschalten?",
     banTitle: "{name} ausschließen?",

@@ -512,6 +512,14 @@ export const en = {
       "It doesn’t play right now. Check the address, or start the stream.",
     isYoutube: "This is a YouTube video. It needs the YouTube player.",
     useYoutube: "Use the YouTube player",
+    isVimeo: "This is a page of Vimeo. It needs the player of Vimeo.",
+    useVimeo: "Use the Vimeo player",
+    isMeeting:
+      "This is the address of a video call, and no stream. Let the call stream to a service that gives you an HLS address (.m3u8) or a YouTube video, and enter that. To let people join the call, put its address into the room’s description.",
+    isPage:
+      "This is a web page, and no stream. An address of a stream ends in .m3u8, that of a video in .mp4 or .webm. A page that allows it can be shown in a frame.",
+    useFrame: "Show it in a frame",
+    noStream: "This is a web page, and no stream.",
     hlsProblem:
       "This is neither an address with https:// nor a path on this server.",
     subtitleUrl: "Address of the captions",
@@ -695,7 +703,9 @@ export const en = {
     erase: "Erase",
     silenceText:
       "{name} stays and reads, but can no longer write, ask or vote.",
-    banText: "{name} is removed now and can’t rejoin.",
+    banText: "{name} is removed now, and can’t come back with a personal link.",
+    banGuestText:
+      "A guest can come back in a private window, under another name. To keep guests out, close the event to them: under Roles, untick “Enter the event” for guests.",
     reactivateText: "{name} may come in and take part again.",
     silenceTitle: "Silence {name}?",
     banTitle: "Ban {name}?",
