@@ -26,7 +26,10 @@ export interface paths {
       path?: never;
       cookie?: never;
     };
-    /** Whether requests should be sent here */
+    /**
+     * Whether requests should be sent here
+     * @description It asks nothing of the database. While the server stops, it is a 503, and `status` is `stopping`.
+     */
     get: operations["getHealth"];
     put?: never;
     post?: never;
@@ -43,7 +46,10 @@ export interface paths {
       path?: never;
       cookie?: never;
     };
-    /** Whether the database answers, for load balancers */
+    /**
+     * Whether the database answers, for load balancers
+     * @description A 503 while the database does not answer.
+     */
     get: operations["getReadiness"];
     put?: never;
     post?: never;
@@ -60,7 +66,10 @@ export interface paths {
       path?: never;
       cookie?: never;
     };
-    /** Get a world, with its keys */
+    /**
+     * Get a world, with its keys
+     * @description With its keys and other secrets, so it asks for `world.secrets`. Its `ETag` names the state for `If-Match`.
+     */
     get: operations["getWorld"];
     put?: never;
     post?: never;
@@ -85,10 +94,16 @@ export interface paths {
       path?: never;
       cookie?: never;
     };
-    /** List the rooms that the caller may see */
+    /**
+     * List the rooms that the caller may see
+     * @description Only rooms that the caller may see are listed and counted.
+     */
     get: operations["listRooms"];
     put?: never;
-    /** Make a room */
+    /**
+     * Make a room
+     * @description A room without a domain of its own has the domain of the world.
+     */
     post: operations["createRoom"];
     delete?: never;
     options?: never;
@@ -103,7 +118,10 @@ export interface paths {
       path?: never;
       cookie?: never;
     };
-    /** Get a room */
+    /**
+     * Get a room
+     * @description A room that the caller may not see is a 403, as one that does not exist.
+     */
     get: operations["getRoom"];
     put?: never;
     post?: never;
@@ -114,7 +132,10 @@ export interface paths {
     delete: operations["deleteRoom"];
     options?: never;
     head?: never;
-    /** Replace fields of a room */
+    /**
+     * Replace fields of a room
+     * @description Each field that is sent replaces the present value as a whole; others stay.
+     */
     patch: operations["updateRoom"];
     trace?: never;
   };
@@ -149,10 +170,16 @@ export interface paths {
       path?: never;
       cookie?: never;
     };
-    /** List the sessions that the caller may see */
+    /**
+     * List the sessions that the caller may see
+     * @description Drafts, and sessions in rooms that the caller may not see, are listed for callers with `program.update` only, as far as they may see the room.
+     */
     get: operations["listSessions"];
     put?: never;
-    /** Make a session */
+    /**
+     * Make a session
+     * @description Refused, as no schema can say: a room, a speaker or an `import_id` that the world lacks or has already, an address that no parser of URLs takes, times that are on no calendar, in the wrong order or more than 31 days apart.
+     */
     post: operations["createSession"];
     delete?: never;
     options?: never;
@@ -167,7 +194,10 @@ export interface paths {
       path?: never;
       cookie?: never;
     };
-    /** Get a session */
+    /**
+     * Get a session
+     * @description A session that the caller may not see is a 403, as one that does not exist.
+     */
     get: operations["getSession"];
     put?: never;
     post?: never;
@@ -178,7 +208,10 @@ export interface paths {
     delete: operations["deleteSession"];
     options?: never;
     head?: never;
-    /** Replace fields of a session */
+    /**
+     * Replace fields of a session
+     * @description Each field that is sent replaces the present value. The session that results obeys the rules of a new one: it has both times or none.
+     */
     patch: operations["updateSession"];
     trace?: never;
   };
@@ -189,10 +222,16 @@ export interface paths {
       path?: never;
       cookie?: never;
     };
-    /** List the speakers that the caller may see */
+    /**
+     * List the speakers that the caller may see
+     * @description Callers without `program.update` see the speakers of the sessions that they see.
+     */
     get: operations["listSpeakers"];
     put?: never;
-    /** Make a speaker */
+    /**
+     * Make a speaker
+     * @description Refused, as no schema can say: a picture or a user that the world lacks, an `import_id` that it has already, and an address that no parser of URLs takes.
+     */
     post: operations["createSpeaker"];
     delete?: never;
     options?: never;
@@ -207,7 +246,10 @@ export interface paths {
       path?: never;
       cookie?: never;
     };
-    /** Get a speaker */
+    /**
+     * Get a speaker
+     * @description A speaker that the caller may not see is a 403, as one that does not exist.
+     */
     get: operations["getSpeaker"];
     put?: never;
     post?: never;
@@ -218,7 +260,10 @@ export interface paths {
     delete: operations["deleteSpeaker"];
     options?: never;
     head?: never;
-    /** Replace fields of a speaker */
+    /**
+     * Replace fields of a speaker
+     * @description Each field that is sent replaces the present value. The speaker that results obeys the rules of a new one.
+     */
     patch: operations["updateSpeaker"];
     trace?: never;
   };
@@ -255,7 +300,10 @@ export interface paths {
     delete?: never;
     options?: never;
     head?: never;
-    /** Ban, silence or reactivate a user */
+    /**
+     * Ban, silence or reactivate a user
+     * @description Nobody moderates themselves, or a person with rights that they lack.
+     */
     patch: operations["moderateUser"];
     trace?: never;
   };
@@ -286,10 +334,16 @@ export interface paths {
       path?: never;
       cookie?: never;
     };
-    /** List the announcements of a world, the oldest first */
+    /**
+     * List the announcements of a world, the oldest first
+     * @description With drafts and archived ones. Attendees see announcements over the websocket.
+     */
     get: operations["listAnnouncements"];
     put?: never;
-    /** Make an announcement */
+    /**
+     * Make an announcement
+     * @description It is a draft unless its `state` says otherwise. A `show_until` that is on no calendar is refused.
+     */
     post: operations["createAnnouncement"];
     delete?: never;
     options?: never;
@@ -304,14 +358,20 @@ export interface paths {
       path?: never;
       cookie?: never;
     };
-    /** Get an announcement */
+    /**
+     * Get an announcement
+     * @description Its `ETag` also changes when it is shown no longer.
+     */
     get: operations["getAnnouncement"];
     put?: never;
     post?: never;
     delete?: never;
     options?: never;
     head?: never;
-    /** Replace fields of an announcement */
+    /**
+     * Replace fields of an announcement
+     * @description A draft becomes active, and an active one archived; no state goes back.
+     */
     patch: operations["updateAnnouncement"];
     trace?: never;
   };
@@ -322,7 +382,10 @@ export interface paths {
       path?: never;
       cookie?: never;
     };
-    /** Get a part of the chat of a room */
+    /**
+     * Get a part of the chat of a room
+     * @description With `after` the oldest events after it, with `before` the newest before it, and otherwise the newest of all. Both together are refused.
+     */
     get: operations["listMessages"];
     put?: never;
     /**
@@ -405,7 +468,10 @@ export interface paths {
     };
     get?: never;
     put?: never;
-    /** Sign a token, and make a link with it */
+    /**
+     * Sign a token, and make a link with it
+     * @description Callers who may read the keys of the world may sign any traits. The audit has the traits and never the token.
+     */
     post: operations["createToken"];
     delete?: never;
     options?: never;
@@ -460,7 +526,10 @@ export interface paths {
       path?: never;
       cookie?: never;
     };
-    /** List the worlds of the server */
+    /**
+     * List the worlds of the server
+     * @description For the operator of the server, by `ADMIN_TOKEN`.
+     */
     get: operations["listWorlds"];
     put?: never;
     /**
@@ -521,7 +590,10 @@ export interface paths {
       path?: never;
       cookie?: never;
     };
-    /** List what people with rights did */
+    /**
+     * List what people with rights did
+     * @description What people with rights did, also by commands and calls.
+     */
     get: operations["listAudit"];
     put?: never;
     post?: never;
@@ -538,7 +610,10 @@ export interface paths {
       path?: never;
       cookie?: never;
     };
-    /** List the webhooks of a world */
+    /**
+     * List the webhooks of a world
+     * @description Without their secrets.
+     */
     get: operations["listWebhooks"];
     put?: never;
     /**
@@ -559,15 +634,24 @@ export interface paths {
       path?: never;
       cookie?: never;
     };
-    /** Get a webhook */
+    /**
+     * Get a webhook
+     * @description With its state: what it got, and how its last delivery went. Without its secret.
+     */
     get: operations["getWebhook"];
     put?: never;
     post?: never;
-    /** Delete a webhook */
+    /**
+     * Delete a webhook
+     * @description Nothing more is sent, also of what happened before. A body, if there is one, is ignored.
+     */
     delete: operations["deleteWebhook"];
     options?: never;
     head?: never;
-    /** Replace fields of a webhook */
+    /**
+     * Replace fields of a webhook
+     * @description A webhook that is enabled again goes on from its cursor if its entries are still there. An address inside the network of the server is refused.
+     */
     patch: operations["updateWebhook"];
     trace?: never;
   };
@@ -600,7 +684,10 @@ export interface paths {
     };
     get?: never;
     put?: never;
-    /** Send changes again from a cursor */
+    /**
+     * Send changes again from a cursor
+     * @description A cursor after the newest entry is refused, and one whose entries are gone is a 410.
+     */
     post: operations["redeliverWebhook"];
     delete?: never;
     options?: never;
@@ -615,7 +702,10 @@ export interface paths {
       path?: never;
       cookie?: never;
     };
-    /** List the files of a world, the newest first */
+    /**
+     * List the files of a world, the newest first
+     * @description The newest first, also files whose uploader was erased.
+     */
     get: operations["listFiles"];
     put?: never;
     post?: never;
@@ -692,7 +782,10 @@ export interface paths {
       path?: never;
       cookie?: never;
     };
-    /** Get an uploaded file */
+    /**
+     * Get an uploaded file
+     * @description Ranges, `HEAD` and conditions are supported. The address is unguessable, and needs no credentials.
+     */
     get: operations["getFile"];
     put?: never;
     post?: never;
@@ -709,7 +802,10 @@ export interface paths {
       path?: never;
       cookie?: never;
     };
-    /** Get this document */
+    /**
+     * Get this document
+     * @description With the routes of a program that embeds the server, if they have an `operationId`.
+     */
     get: operations["getOpenapi"];
     put?: never;
     post?: never;
@@ -726,7 +822,10 @@ export interface paths {
       path?: never;
       cookie?: never;
     };
-    /** Get the description of the websocket */
+    /**
+     * Get the description of the websocket
+     * @description The websocket at `/ws/world/{world_id}/`: every command, push and close code.
+     */
     get: operations["getAsyncapi"];
     put?: never;
     post?: never;
@@ -1092,6 +1191,7 @@ export interface components {
       abstract: string;
       /** @description Markdown. */
       description: string;
+      /** Format: uuid */
       room_id: string | null;
       /** Format: date-time */
       starts_at: string | null;
@@ -1122,7 +1222,7 @@ export interface components {
       state: "public" | "draft";
     };
     /**
-     * @description A new session. Unknown fields are refused.
+     * @description A new session. It has both times or none. Unknown fields are refused.
      * @example {
      *       "title": "Maps for everyone",
      *       "subtitle": "",
@@ -1159,6 +1259,7 @@ export interface components {
       abstract?: string;
       /** @description Markdown. */
       description?: string;
+      /** Format: uuid */
       room_id?: string | null;
       /** Format: date-time */
       starts_at?: string | null;
@@ -1203,6 +1304,7 @@ export interface components {
       abstract?: string;
       /** @description Markdown. */
       description?: string;
+      /** Format: uuid */
       room_id?: string | null;
       /** Format: date-time */
       starts_at?: string | null;
@@ -1328,6 +1430,7 @@ export interface components {
       abstract: string;
       /** @description Markdown. */
       description: string;
+      /** Format: uuid */
       room_id: string | null;
       /** Format: date-time */
       starts_at: string | null;
@@ -1389,7 +1492,10 @@ export interface components {
       }[];
       /** @description The address of an upload of this world. */
       picture: string | null;
-      /** @description A user of the world, whose profile opens from the name. */
+      /**
+       * Format: uuid
+       * @description A user of the world, whose profile opens from the name.
+       */
       user_id: string | null;
       import_id: string | null;
     };
@@ -1416,7 +1522,10 @@ export interface components {
       }[];
       /** @description The address of an upload of this world. */
       picture?: string | null;
-      /** @description A user of the world, whose profile opens from the name. */
+      /**
+       * Format: uuid
+       * @description A user of the world, whose profile opens from the name.
+       */
       user_id?: string | null;
       import_id?: string | null;
     };
@@ -1439,7 +1548,10 @@ export interface components {
       }[];
       /** @description The address of an upload of this world. */
       picture?: string | null;
-      /** @description A user of the world, whose profile opens from the name. */
+      /**
+       * Format: uuid
+       * @description A user of the world, whose profile opens from the name.
+       */
       user_id?: string | null;
       import_id?: string | null;
     };
@@ -1482,6 +1594,109 @@ export interface components {
     WholeProgram: {
       sessions: components["schemas"]["Session"][];
       speakers: components["schemas"]["Speaker"][];
+    };
+    /**
+     * @description Foyer's own form of a program, as GET answers it.
+     * @example {
+     *       "sessions": [
+     *         {
+     *           "title": "Maps for everyone"
+     *         }
+     *       ]
+     *     }
+     */
+    ProgramDraft: {
+      sessions?: {
+        id?: string;
+        title: string;
+        subtitle?: string;
+        /** @description Markdown. */
+        abstract?: string;
+        /** @description Markdown. */
+        description?: string;
+        /** Format: uuid */
+        room_id?: string | null;
+        /** Format: date-time */
+        starts_at?: string | null;
+        /** Format: date-time */
+        ends_at?: string | null;
+        speaker_ids?: string[];
+        track?: string;
+        language?: string;
+        kind?: string;
+        tags?: string[];
+        links?: {
+          title: string;
+          url: string;
+        }[];
+        stream?: {
+          url: string;
+          alternatives?: {
+            label: string;
+            url: string;
+            language?: string;
+          }[];
+        } | null;
+        recording?: {
+          url: string;
+        } | null;
+        import_id?: string | null;
+        /** @enum {string} */
+        state?: "public" | "draft";
+      }[];
+      speakers?: {
+        id?: string;
+        name: string;
+        /** @description Markdown. */
+        biography?: string;
+        organization?: string;
+        links?: {
+          title: string;
+          url: string;
+        }[];
+        /** @description The address of an upload of this world. */
+        picture?: string | null;
+        /**
+         * Format: uuid
+         * @description A user of the world, whose profile opens from the name.
+         */
+        user_id?: string | null;
+        import_id?: string | null;
+      }[];
+    };
+    /** @description The schedule.json of pretalx, frab or the c3voc. */
+    ScheduleDocument: {
+      schedule: {
+        conference: {
+          days: ({
+            /** Format: date */
+            date?: string;
+            rooms?: {
+              [key: string]: ({
+                guid?: string;
+                title?: string;
+                /** Format: date-time */
+                date?: string;
+                start?: string;
+                duration?: string;
+                persons?: {
+                  [key: string]: unknown;
+                }[];
+              } & {
+                [key: string]: unknown;
+              })[];
+            };
+          } & {
+            [key: string]: unknown;
+          })[];
+        } & {
+          [key: string]: unknown;
+        };
+      } & {
+        [key: string]: unknown;
+      };
+    } & {
+      [key: string]: unknown;
     };
     /**
      * @description The sessions that an import made, changed, left and deleted, the rooms that it made, and what it left out or had to decide.
@@ -1773,14 +1988,34 @@ export interface components {
      *     }
      */
     MessageDraft: {
-      content: {
+      content: ({
         /** @example text */
         type: string;
       } & {
         [key: string]: unknown;
-      };
-      /** @example channel.message */
-      event_type?: string;
+      }) &
+        (
+          | {
+              /** @constant */
+              type: "text";
+              body: string;
+            }
+          | {
+              /** @constant */
+              type: "files";
+              files: {
+                url: string;
+                name: string;
+              }[];
+              body?: string | null;
+            }
+          | {
+              /** @constant */
+              type: "deleted";
+            }
+        );
+      /** @enum {string} */
+      event_type?: "channel.message";
       /** @description The id of the message that it edits. */
       replaces?: number;
     };
@@ -2011,8 +2246,11 @@ export interface components {
       traits: string[];
       /** @description How long it is valid: in seconds, or such as 12h. */
       expires_in: number | string;
-      /** @description The page that `url` opens, by default the event; null for no `url`. */
-      page?: string | null;
+      /**
+       * @description The page that `url` opens, by default the event; null for no `url`.
+       * @enum {string|null}
+       */
+      page?: "event" | "console" | null;
     };
     /**
      * @description The first event of a server. `starts_at` and `ends_at` come together.
@@ -3260,13 +3498,7 @@ export interface operations {
         content: {
           "application/json":
             | components["schemas"]["WholeProgram"]
-            | ({
-                schedule: {
-                  [key: string]: unknown;
-                };
-              } & {
-                [key: string]: unknown;
-              });
+            | components["schemas"]["ScheduleDocument"];
           "text/calendar": string;
         };
       };
@@ -3301,7 +3533,9 @@ export interface operations {
     };
     requestBody: {
       content: {
-        "application/json": Record<string, never>;
+        "application/json":
+          | components["schemas"]["ProgramDraft"]
+          | components["schemas"]["ScheduleDocument"];
         "application/xml": string;
         "text/calendar": string;
         "text/csv": string;
@@ -4084,9 +4318,9 @@ export interface operations {
   listMessages: {
     parameters: {
       query?: {
-        /** @description Only events after this id, the oldest of them. */
+        /** @description Only events after this id, the oldest of them. Not with `before`. */
         after?: number;
-        /** @description Only events before this id, the newest of them. Without `after` and `before`, the newest of all. */
+        /** @description Only events before this id, the newest of them. Not with `after`. Without `after` and `before`, the newest of all. */
         before?: number;
         limit?: number;
       };
@@ -4350,12 +4584,12 @@ export interface operations {
   getResults: {
     parameters: {
       query?: {
-        /** @description Only of this room: its id. */
+        /** @description Only of this room: its id. Not of `people`, which belong to no room. */
         room?: string;
         format?: "json" | "csv" | "xlsx";
-        /** @description Of `activity`: only from this time on. */
+        /** @description Of `activity`, and of no other kind: only from this time on. */
         after?: string;
-        /** @description Of `activity`: one record for so many minutes, with the largest number of people in them. By default 1. */
+        /** @description Of `activity`, and of no other kind: one record for so many minutes, with the largest number of people in them. By default 1. */
         every?: number;
       };
       header?: never;
@@ -4369,7 +4603,8 @@ export interface operations {
          * @description `people`, `chat`, `questions`, `polls`, `attendance` (who was where) or `activity` (how many people were in rooms, and how many messages they sent, minute by minute).
          * @example people
          */
-        kind: string;
+        kind:
+          "people" | "chat" | "questions" | "polls" | "attendance" | "activity";
       };
       cookie?: never;
     };
