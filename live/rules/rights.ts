@@ -153,6 +153,7 @@ const commandsOf: Readonly<Record<Scope["kind"], ReadonlySet<CommandName>>> = {
     ...(["room.enter", "room.leave", "question.list", "poll.list"] as const),
     ...(["chat.subscribe", "chat.unsubscribe", "chat.fetch"] as const),
     ...(["program.get", "user.fetch", "user.update"] as const),
+    "room.invite.anonymous.link",
   ]),
 };
 

@@ -11,8 +11,8 @@ import { isNew } from "../setup.js";
 import { BuiltFiles, sendCoded } from "../sending.js";
 import { headOf, iconOf, manifestOf } from "./head.js";
 import { pageConfig } from "./page-config.js";
-import { pageHeaders, playerHeaders } from "./policies.js";
-import { programPreview } from "./preview.js";
+import { CALLS, pageHeaders, playerHeaders } from "./policies.js";
+import { hasCalls, programPreview } from "./preview.js";
 import stream from "./stream.js";
 import { type Filling, templateOf } from "./template.js";
 
@@ -93,6 +93,9 @@ export default fp<WebOptions>(
           world &&
           (await programPreview(world, app.store, Date.now()))),
       };
+      if (isShared && world && (await hasCalls(app.store, world.id))) {
+        reply.headers(CALLS);
+      }
       const isSetup = template === setup && isEmpty;
       if (!world && !isSetup) reply.code(404);
       return sendHtml(

@@ -5,21 +5,29 @@ const NEVER = ["default-src 'none'", "base-uri 'none'", "form-action 'none'"];
 
 const TRUSTED_TYPES = "require-trusted-types-for 'script'";
 
+/** What a call uses. */
+const CALL = ["camera", "display-capture", "microphone"];
+
 /** Browser features that pages do not need, and framed content must not use. */
-const PERMISSIONS = [
+const UNUSED = [
   "browsing-topics",
-  "camera",
-  "display-capture",
   "geolocation",
   "hid",
-  "microphone",
   "midi",
   "payment",
   "serial",
   "usb",
-]
-  .map((feature) => `${feature}=()`)
-  .join(", ");
+];
+
+/** @param hasCalls whether a frame that the page names may use what a call needs. */
+const permissions = (hasCalls: boolean): string =>
+  [
+    ...CALL.map((feature) => `${feature}=${hasCalls ? "*" : "()"}`),
+    ...UNUSED.map((feature) => `${feature}=()`),
+  ].join(", ");
+
+/** In place of the policy of other pages, where a room frames a call. */
+export const CALLS = { "permissions-policy": permissions(true) };
 
 /**
  * The headers of a page that runs its own scripts and talks to this server only.
@@ -84,7 +92,7 @@ function headersOf(
     // For browsers that do not know frame-ancestors.
     ...(!mayBeFramed && { "x-frame-options": "DENY" }),
     "cross-origin-opener-policy": "same-origin",
-    "permissions-policy": PERMISSIONS,
+    "permissions-policy": permissions(false),
     "referrer-policy": "no-referrer",
     "cache-control": "no-cache",
   };

@@ -1,4 +1,5 @@
 import type { Program } from "../../db/contract/program.js";
+import type { Store } from "../../db/contract/store.js";
 import { type Reader, seenProgram } from "../../db/rules/program-views.js";
 import type { Session, Speaker } from "../../schemas/program/program.js";
 import { PROGRAM_TEXTS } from "../../schemas/plain/program.js";
@@ -157,3 +158,26 @@ const previewOf = ({
   organization,
   picture,
 }: Speaker): PreviewSpeaker => ({ name, organization, picture });
+
+const FRAMES = new Set(["livestream.iframe", "page.iframe"]);
+
+/** How many rooms are looked through at once. */
+const PAGE = 200;
+
+/**
+ * Whether a room frames a page that its host calls a call (`call: true`). Which sites these are
+ * stays with those who may see the room.
+ */
+export async function hasCalls(
+  { rooms }: Pick<Store, "rooms">,
+  world: string,
+): Promise<boolean> {
+  for (let page = 1; ; page++) {
+    const found = await rooms.all(world, { page, pageSize: PAGE });
+    const modules = found.flatMap(({ value }) => value.module_config);
+    const isCall = ({ config }: Record<string, unknown>) =>
+      fieldOf(config, "call") === true;
+    if (modules.some((it) => FRAMES.has(it.type) && isCall(it))) return true;
+    if (found.length < PAGE) return false;
+  }
+}

@@ -298,6 +298,8 @@ const scoped: Readonly<Record<Scope["kind"], ReadonlySet<PermissionKey>>> = {
     "poll.read",
     // A screen has no vote, and shows how others voted.
     "poll.results",
+    // It shows how people in the hall take part.
+    "room.invite",
   ]),
 };
 

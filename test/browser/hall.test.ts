@@ -1,3 +1,4 @@
+import { qrOf } from "../../web/state/qr.js";
 import { axe } from "./axe.js";
 import { allModules, eventually, Site, type Visitor } from "./kit.js";
 import t from "./tap.js";
@@ -89,6 +90,12 @@ void t.test("a host runs a room, and puts things on screens", async (t) => {
   await shown.page.getByText("1 vote").waitFor();
   t.ok((await typeOf(shown, "h1")) >= 40);
   await check(shown, "screen-questions");
+  const asks = { room: stage, id: lunch.id };
+  const host = await world.live({ uid: "mona2", traits: ["moderator"] });
+  await host.call("question.update", { ...asks, answered: true });
+  await shown.page.getByText("ask your question").waitFor();
+  await host.call("question.update", { ...asks, answered: false });
+  await shown.heading("When is lunch?").waitFor();
   await question("lunch").getByRole("button", { name: "On screen" }).click();
   await shown.page.getByText("ask your question").waitFor();
 
@@ -140,6 +147,58 @@ void t.test("who has a host view, and on a phone", async (t) => {
   t.equal(width, 360, "nothing is wider than the phone");
   await mona.page.getByRole("link", { name: "Leave host view" }).click();
   await mona.message.waitFor();
+});
+
+void t.test("a screen that only looks", async (t) => {
+  const world = await site.world(t);
+  const stage = await world.room("Main stage", [
+    { type: "question", config: { active: true, anonymous: true } },
+  ]);
+  const host = await world.live({ uid: "host", traits: ["admin"] });
+  const minutes = (n: number) =>
+    new Date(Date.now() + n * 60_000).toISOString();
+  const talk = (title: string, from: number, to: number) =>
+    world.api.createSession({
+      ...{ title, room_id: stage },
+      ...{ starts_at: minutes(from), ends_at: minutes(to) },
+    });
+  const { id } = await talk("Maps for everyone", -10, 30);
+  await talk("Bread for beginners", 40, 60);
+  const profile = { display_name: "Screen", room_id: stage };
+  const { user } = await host.call("user.kiosk.create", { profile });
+  const { token } = await host.call("user.kiosk.fetch", { id: user.id });
+  const screen = await world.visitor(hall);
+  const { page } = screen;
+  await page.goto(
+    `${world.attend}?screen=welcome&room=${stage}#token=${token}`,
+  );
+  await page.getByText("Maps for everyone").waitFor();
+  await page.getByText("Bread for beginners").waitFor();
+  await page.reload();
+  await page.getByText("Maps for everyone").waitFor();
+
+  const { url } = await host.call("room.invite.anonymous.link", {
+    room: stage,
+  });
+  const code = page.getByRole("img", { name: "Scan to take" }).locator("path");
+  await eventually("the code is the anonymous link", async () =>
+    [await code.getAttribute("d")].includes(qrOf(url)!.path),
+  );
+  const { host: address, pathname } = new URL(world.attend);
+  await page.getByText(`${address}${pathname}`.replace(/\/$/, "")).waitFor();
+
+  const { announcement } = await host.call("announcement.create", {
+    ...{ text: "Lunch is served.", show_until: null, state: "active" },
+  });
+  await page.getByText("Lunch is served.").waitFor();
+  await check(screen, "screen-announcement");
+  await host.call("announcement.update", {
+    id: announcement.id,
+    state: "archived",
+  });
+  await page.getByText("Lunch is served.").waitFor({ state: "hidden" });
+  await world.api.deleteSession(id);
+  await page.getByText("Maps for everyone").waitFor({ state: "hidden" });
 });
 
 void t.test("a screen without a link", async (t) => {

@@ -258,6 +258,9 @@ void t.test("screens", async (t) => {
   });
   const [poll] = await screen.do("poll.list", { room: hall });
   t.ok(poll.results, "it shows how others voted");
+  const invite = "room.invite.anonymous.link";
+  const { url } = await admin.do(invite, { room: hall });
+  t.same(await screen.do(invite, { room: hall }), { url });
   const refused: [string, object][] = [
     ["chat.join", { channel: hall }],
     ["chat.send", { channel: hall }],
@@ -265,6 +268,8 @@ void t.test("screens", async (t) => {
     ["poll.vote", { room: hall, id: poll.id, options: [] }],
     ["question.list", { room: other }],
     ["chat.fetch", { channel: other }],
+    [invite, { room: other }],
+    ["room.invite.anonymous.end", { room: hall }],
   ];
   for (const [action, payload] of refused) {
     t.equal(await screen.code(action, payload), "protocol.denied", action);

@@ -102,6 +102,28 @@ void t.test("a program gets no page at /", async (t) => {
   t.equal(headers.vary, "accept");
 });
 
+void t.test("a frame may be a call", async (t) => {
+  const { call, app } = await serve(t);
+  const policy = async (url: string) =>
+    (await call({ url, headers: asPerson })).headers["permissions-policy"];
+  const never = await policy("/w/demo/");
+  const frame = (config: object) => [{ type: "page.iframe", config }];
+  const url = "https://meet.example.org/";
+  const { value } = await app.store.rooms.create("demo", {
+    name: "Call",
+    module_config: frame({ url, call: "true" }),
+  });
+  t.equal(await policy("/w/demo/"), never, "its host has to say so");
+  const module_config = frame({ url, call: true });
+  await app.store.rooms.update("demo", value.id, { module_config });
+  const allowed = await policy("/w/demo/");
+  t.match(allowed, /camera=\*, .*microphone=\*/);
+  t.match(allowed, /geolocation=\(\)/);
+  t.notMatch(allowed, /example/, "a hidden room stays hidden");
+  t.equal(await policy("/w/demo/console"), never);
+  t.equal(await policy("/w/fair/"), never);
+});
+
 void t.test("the policy of the pages", async (t) => {
   const { call } = await serve(t);
   for (const url of ["/w/demo/", "/console", "/w/none/"]) {

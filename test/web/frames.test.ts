@@ -1,5 +1,6 @@
 import t from "tap";
 import {
+  allowOf,
   consentOf,
   frameAddress,
   sandboxOf,
@@ -89,5 +90,11 @@ void t.test("what a frame may do", async (t) => {
   t.notMatch(
     sandboxOf("https://other.example/", origin),
     /top-navigation|modals|downloads/,
+  );
+  t.equal(allowOf({ call: "yes" }), allowOf({}));
+  t.notMatch(allowOf({}), /camera|microphone|display/);
+  t.match(
+    allowOf({ call: true }),
+    /^camera; microphone; display-capture; autoplay; fullscreen/,
   );
 });

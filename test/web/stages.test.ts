@@ -85,7 +85,7 @@ void t.test("a stream goes on after the end of its session", async (t) => {
     ],
     [
       "until its recording is there",
-      [session("a", 0, 10, { recording } as Partial<SentSession>)],
+      [session("a", 0, 10, { recording })],
       [[11, ""]],
     ],
     [
@@ -93,11 +93,7 @@ void t.test("a stream goes on after the end of its session", async (t) => {
       [session("a", 0, 10), session("b", 0, 20, { room_id: "attic" })],
       [[11, "+a"]],
     ],
-    [
-      "not as a draft",
-      [session("a", 0, 10, { state: "draft" } as Partial<SentSession>)],
-      [[11, ""]],
-    ],
+    ["not as a draft", [session("a", 0, 10, { state: "draft" })], [[11, ""]]],
   ];
   for (const [name, sessions, shown] of rows) {
     const stage = stageOf(t, ...sessions);

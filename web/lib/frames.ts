@@ -91,3 +91,15 @@ export const sandboxOf = (url: string, origin: string): string =>
     ...["allow-scripts", "allow-forms", "allow-popups", "allow-presentation"],
     ...(new URL(url).origin === origin ? [] : ["allow-same-origin"]),
   ].join(" ");
+
+/**
+ * The `allow` of a page in a frame: it may play, and use camera and microphone if a host says
+ * that it is a call.
+ */
+export const allowOf = (config: Readonly<Record<string, unknown>>): string =>
+  [
+    ...(config["call"] === true
+      ? ["camera", "microphone", "display-capture"]
+      : []),
+    ...["autoplay", "fullscreen", "picture-in-picture"],
+  ].join("; ");

@@ -39,6 +39,12 @@ export function partAddress(href: string, room: string): string {
   return url.href;
 }
 
+/** An address as people type it: without what a browser adds by itself. */
+export const spelled = (address: string): string => {
+  const { host, pathname } = new URL(address);
+  return `${host}${pathname}`.replace(/\/$/, "");
+};
+
 /** The screens that make sense for a room. */
 export const screensOf = (room: SentRoom): Screen[] =>
   screens.filter(

@@ -562,6 +562,9 @@ export const de: ConsoleMessages = {
     frameHint:
       "Die andere Website muss Frames erlauben. {id} und {display_name} stehen für die Person.",
     frameProblem: "Das ist keine Adresse, die mit https:// beginnt.",
+    frameCall: "Das ist ein Videoanruf",
+    frameCallHint:
+      "Die Website bekommt Kamera, Mikrofon und Bildschirm, sobald die Person zustimmt. Nur für Websites, denen Sie vertrauen. Wer die Seite schon offen hat, lädt sie vorher neu.",
     questionIsActive: "Das Publikum kann Fragen stellen",
     requiresModeration: "Jede Frage wird vorher geprüft",
     requiresHint:

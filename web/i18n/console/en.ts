@@ -539,6 +539,9 @@ export const en = {
     frameHint:
       "The other site must allow frames. {id} and {display_name} stand for the person.",
     frameProblem: "This address doesn’t begin with https://.",
+    frameCall: "This is a video call",
+    frameCallHint:
+      "The site gets people’s camera, microphone and screen once they agree. Only for sites that you trust. People who have the page open reload it first.",
     questionIsActive: "People can ask questions",
     requiresModeration: "A moderator approves each question",
     requiresHint:

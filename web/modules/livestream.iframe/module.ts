@@ -8,6 +8,6 @@ export const kind: ModuleKind = {
   icon: "stage",
   label: () => t("stage.streamFrame"),
   view: () => import("./View.svelte"),
-  form: () => import("./Form.svelte"),
+  form: () => import("../FrameForm.svelte"),
   fresh: () => ({ url: "" }),
 };

@@ -8,6 +8,6 @@ export const kind: ModuleKind = {
   icon: "external",
   label: () => t("stage.pageFrame"),
   view: () => import("./View.svelte"),
-  form: () => import("./Form.svelte"),
+  form: () => import("../FrameForm.svelte"),
   fresh: () => ({ url: "" }),
 };
