@@ -1,11 +1,19 @@
-import type { FastifyReply, FastifyRequest } from "fastify";
+import type {
+  FastifyReply,
+  FastifyRequest,
+  preHandlerHookHandler,
+  RouteOptions,
+} from "fastify";
 import fp from "fastify-plugin";
 import type { Versioned } from "../db/contract/store.js";
+import { changed } from "../db/rules/preconditions.js";
 
 declare module "fastify" {
   interface FastifyContextConfig {
     /** Its answer carries an `ETag`, and it honors `If-Match` or `If-None-Match`. */
     versioned?: true;
+    /** It honors `If-Match`, with an answer that carries no `ETag`. */
+    conditional?: true;
   }
   interface FastifyRequest {
     /**
@@ -46,6 +54,22 @@ export default fp(
   },
   { name: "replies" },
 );
+
+/**
+ * The hook that refuses `If-Match` on a route that has no version to compare: what a client
+ * names cannot be the present one (RFC 9110, section 13.1.1).
+ */
+export const unversioned: preHandlerHookHandler = (request, _reply, done) => {
+  done(request.expectedVersions() === undefined ? undefined : changed());
+};
+
+/** Whether a write compares the versions that `If-Match` names. */
+export const isConditional = ({
+  method,
+  config,
+}: Pick<RouteOptions, "method" | "config">): boolean =>
+  config?.conditional === true ||
+  (config?.versioned === true && method !== "POST");
 
 /** Whether a client that reads has the version with this `ETag`, which has no `W/`. */
 export function hasVersion(

@@ -1,7 +1,8 @@
 import { randomUUID } from "node:crypto";
 import { Type } from "@sinclair/typebox";
 import type { FastifyPluginAsync, FastifyRequest } from "fastify";
-import { StoreError } from "../db/contract/store.js";
+import { StoreError, type Versioned } from "../db/contract/store.js";
+import { versioned } from "../db/rules/versions.js";
 import type {
   ListedWebhook,
   Webhook as StoredWebhook,
@@ -41,10 +42,11 @@ const Params = Type.Object({
 const routes: FastifyPluginAsync = async (app) => {
   const config = { requires: ["world.feed", "world.update"] } as const;
   app.get(WEBHOOKS, { config, ...listWebhooks });
-  app.post(WEBHOOKS, { config, ...createWebhook });
-  app.get(WEBHOOK, { config, ...getWebhook });
-  app.patch(WEBHOOK, { config, ...updateWebhook });
-  app.delete(WEBHOOK, { config, ...deleteWebhook });
+  const versioned = { ...config, versioned: true } as const;
+  app.post(WEBHOOKS, { config: versioned, ...createWebhook });
+  app.get(WEBHOOK, { config: versioned, ...getWebhook });
+  app.patch(WEBHOOK, { config: versioned, ...updateWebhook });
+  app.delete(WEBHOOK, { config: versioned, ...deleteWebhook });
   app.post(`${WEBHOOK}test`, { config, ...testWebhook });
   app.post(`${WEBHOOK}redeliver`, {
     config: { ...config, answers: { 410: responseRef("Expired") } },
@@ -68,6 +70,29 @@ const shown = (hook: StoredWebhook): Webhook => ({
     next_try_at: time(hook.next_try_at),
   },
 });
+
+/**
+ * A webhook with its version: the revision of its settings, which `If-Match` compares, and a digest of all
+ * that is shown. Each delivery changes that, and must not hinder a change of the settings.
+ * @param more what an answer has beside it.
+ */
+function recordOf(hook: StoredWebhook, more: object = {}): Versioned<Webhook> {
+  const value = shown(hook);
+  const digest = versioned(
+    () => value,
+    () => JSON.stringify(value),
+    hook.revision,
+  ).version;
+  return {
+    value,
+    version: `${hook.revision}.${digest}`,
+    json: JSON.stringify({ ...value, ...more }),
+  };
+}
+
+/** The revisions that `If-Match` names. */
+const revisionsIn = (request: FastifyRequest): number[] | undefined =>
+  request.expectedVersions()?.map((version) => parseInt(version, 10));
 
 /** The webhook of the path. @throws {Refusal} 403, as for all that is missing. */
 async function webhookOf(
@@ -144,7 +169,7 @@ const createWebhook = endpoint(
       server.lookForWebhooks();
       const path = WEBHOOK.replace(":world_id", params.world_id);
       reply.header("location", base + path.replace(":webhook_id", made.id));
-      return await reply.code(201).send({ ...shown(made), secret });
+      return reply.code(201).sendVersioned(recordOf(made, { secret }));
     } catch (error) {
       if (error instanceof StoreError && error.problem === "quota") {
         throw new InvalidData({ non_field_errors: [error.message] });
@@ -164,7 +189,8 @@ const getWebhook = endpoint(
     params: Params,
     response: { 200: ref(Webhook) },
   },
-  async (request) => shown(await webhookOf(request)),
+  async (request, reply) =>
+    reply.sendVersioned(recordOf(await webhookOf(request))),
 );
 
 const updateWebhook = endpoint(
@@ -178,7 +204,7 @@ const updateWebhook = endpoint(
     body: ref(WebhookChanges),
     response: { 200: ref(Webhook) },
   },
-  async (request) => {
+  async (request, reply) => {
     const { server, params, body } = request;
     const { world_id } = params;
     const { store } = server;
@@ -198,16 +224,15 @@ const updateWebhook = endpoint(
         secret,
         ...(head && { position: head.seq }),
       },
+      revisionsIn(request),
       authorOf(request),
     );
     server.lookForWebhooks();
-    return {
-      ...shown(after),
+    const more = {
       ...(secret !== undefined && { secret }),
-      ...(begins && {
-        resumed: isLost ? ("now" as const) : ("cursor" as const),
-      }),
+      ...(begins && { resumed: isLost ? "now" : "cursor" }),
     };
+    return reply.sendVersioned(recordOf(after, more));
   },
 );
 
@@ -224,7 +249,10 @@ const deleteWebhook = endpoint(
   async (request, reply) => {
     const { world_id, webhook_id } = request.params;
     const { webhooks } = request.server.store;
-    await webhooks.delete(world_id, webhook_id, authorOf(request));
+    await webhooks.delete(
+      ...([world_id, webhook_id, revisionsIn(request)] as const),
+      authorOf(request),
+    );
     return reply.code(204).send(null);
   },
 );
@@ -269,7 +297,7 @@ const redeliver = endpoint(
     const position = await positionOf(server.store, world_id, body.after);
     if (typeof position === "string") throw cursorRefusal(position, "after");
     const changed = await server.store.webhooks.update(
-      ...([world_id, id, { position }, authorOf(request)] as const),
+      ...([world_id, id, { position }, undefined, authorOf(request)] as const),
     );
     server.lookForWebhooks();
     return shown(changed);

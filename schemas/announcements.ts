@@ -57,7 +57,7 @@ export const AnnouncementChanges = Type.Partial(
   {
     $id: "AnnouncementChanges",
     description:
-      "The fields of an announcement to replace. A draft becomes active, and an active one archived; other states leave it as it is. Unknown fields are refused.",
+      "The fields of an announcement to replace. A draft becomes active, and an active one archived; a state that cannot follow is refused. Unknown fields are refused.",
     additionalProperties: false,
     examples: [{ state: "archived" }],
   },

@@ -44,6 +44,8 @@ export interface Program {
   readonly places: ReadonlyMap<Place, PlaceStamps>;
   /** Changes with the rules that say who sees what of the program, and with the dates of the event. */
   readonly settings: string;
+  /** Changes with each change of all this. */
+  readonly stamp: string;
 }
 
 /** The program of a world that has had none. */
@@ -52,6 +54,7 @@ export const NO_PROGRAM: Program = Object.freeze({
   speakers: Object.freeze([]),
   places: new Map<Place, PlaceStamps>(),
   settings: "",
+  stamp: "",
 });
 
 /** A write that was refused for its values, with what is wrong with them by field. */
@@ -72,6 +75,8 @@ export interface ImportScope {
   readonly visibleRooms: readonly string[];
   /** The hosts under which uploads of the world have addresses, as `URL.host` has them. */
   readonly hosts: readonly string[];
+  /** The stamp that the program must still have; any by default. */
+  readonly stamp?: string | undefined;
 }
 
 export interface ProgramStore {
@@ -143,7 +148,8 @@ export interface ProgramStore {
   /**
    * Makes the program agree with a document, all or nothing. Appends nothing if nothing
    * changes. Otherwise it appends one entry for each changed session, and one for the import.
-   * @throws {StoreError} `absent` when the world does not exist.
+   * @throws {StoreError} `absent` when the world does not exist, or `changed` if the program
+   *   has another stamp.
    */
   import(
     worldId: string,

@@ -81,15 +81,24 @@ export interface WebhookStore {
     secret: string,
     by?: Author,
   ): Promise<Webhook>;
-  /** @throws {StoreError} `absent`. */
+  /**
+   * @param revisions in which it may be changed; any by default.
+   * @throws {StoreError} `absent` or `changed`.
+   */
   update(
     worldId: string,
     id: string,
     changes: WebhookChanges,
+    revisions?: readonly number[],
     by?: Author,
   ): Promise<Webhook>;
-  /** @throws {StoreError} `absent`. */
-  delete(worldId: string, id: string, by?: Author): Promise<void>;
+  /** As {@link update}. */
+  delete(
+    worldId: string,
+    id: string,
+    revisions?: readonly number[],
+    by?: Author,
+  ): Promise<void>;
   /**
    * Makes a process the holder, if holder and beat are still as they were read.
    * @param holder null to release it.

@@ -11,7 +11,7 @@ import {
 } from "../contract/webhooks.js";
 import { changesBetween, type FieldChange } from "../log/fields.js";
 import { noted } from "../rules/acts.js";
-import { absent } from "../rules/preconditions.js";
+import { absent, changed } from "../rules/preconditions.js";
 import { domain, type DomainLog } from "./domain.js";
 import type { Reading, Sql } from "./sql.js";
 
@@ -124,9 +124,14 @@ export const webhookReads = (sql: Reading) => ({
 
 /** The writes of webhooks. */
 export const webhookWrites = (sql: Sql, log: DomainLog) => {
-  async function expect(world: string, id: string): Promise<Webhook> {
+  async function expect(
+    world: string,
+    id: string,
+    revisions?: readonly number[],
+  ): Promise<Webhook> {
     const row = await sql.one<Row>(GET, [world, id]);
     if (!row) throw absent("webhook");
+    if (revisions && !revisions.includes(row.revision)) throw changed();
     return toWebhook(row);
   }
 
@@ -179,11 +184,12 @@ export const webhookWrites = (sql: Sql, log: DomainLog) => {
       world: string,
       id: string,
       { position, secret, ...changes }: WebhookChanges,
+      revisions?: readonly number[],
     ): Promise<Webhook> {
-      const before = await expect(world, id);
+      const before = await expect(world, id, revisions);
       const after = { ...before, ...given(changes) };
       const begins = position !== undefined || changes.enabled === true;
-      const changed = [
+      const edits = [
         ...changesOf(before, after),
         ...(secret === undefined ? [] : [MASKED]),
         ...changesBetween(
@@ -193,7 +199,7 @@ export const webhookWrites = (sql: Sql, log: DomainLog) => {
         ),
       ];
       // An entry in any case, as it ends a delay in the process that delivers.
-      record(world, "webhook.updated", id, changed);
+      record(world, "webhook.updated", id, edits);
       await sql.run(UPDATE, [
         ...[world, id, after.url, JSON.stringify(after.types)],
         ...[after.enabled ? 1 : 0, after.description, secret ?? before.secret],
@@ -206,8 +212,12 @@ export const webhookWrites = (sql: Sql, log: DomainLog) => {
       return expect(world, id);
     },
 
-    async delete(world: string, id: string): Promise<void> {
-      const before = await expect(world, id);
+    async delete(
+      world: string,
+      id: string,
+      revisions?: readonly number[],
+    ): Promise<void> {
+      const before = await expect(world, id, revisions);
       record(world, "webhook.deleted", id, changesOf(before, null));
       await sql.run(DELETE, [world, id]);
       log.erased("webhooks");
@@ -247,7 +257,7 @@ export const webhooks = domain({
   reads: webhookReads,
   writes: webhookWrites,
   parameters: {
-    ...{ create: 3, update: 3, delete: 2, hold: 4, beat: 2 },
+    ...{ create: 3, update: 4, delete: 3, hold: 4, beat: 2 },
     ...{ note: 4, disable: 4 },
   },
 });

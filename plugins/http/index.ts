@@ -11,6 +11,7 @@ import { guardOf } from "../auth/guard.js";
 import overload from "../limits/overload.js";
 import rate from "../limits/rate.js";
 import type { Gather } from "../gather.js";
+import { isConditional, unversioned } from "../replies.js";
 import { refuseCoded } from "../validation.js";
 import baseUrl from "./base-url.js";
 import { guardBodyLimits } from "./body-limits.js";
@@ -162,6 +163,8 @@ export default fp<HttpOptions>(
 function hooksOf(app: FastifyInstance, route: RouteOptions) {
   const mayHaveBody = route.method !== "GET" && route.method !== "HEAD";
   const isCall = route.url.startsWith("/api/v1/");
+  // Routes that a program adds beside Foyer's have no such name.
+  const isOperation = isCall && route.schema?.operationId !== undefined;
   return {
     onRequest: [
       // 503 if too many are under way. Before the guard: to identify a caller is work, too.
@@ -178,6 +181,11 @@ function hooksOf(app: FastifyInstance, route: RouteOptions) {
       route.preParsing,
       // After every hook that may refuse, and before the body is read.
       mayHaveBody && askForBody,
+    ],
+    preHandler: [
+      // 412 for a version of what has none.
+      mayHaveBody && isOperation && !isConditional(route) && unversioned,
+      route.preHandler,
     ],
   };
 }
@@ -198,9 +206,10 @@ export function composeRoutes(app: FastifyInstance): void {
   }
   app.decorateRequest("admission", undefined);
   app.addHook("onRoute", function (route) {
-    const { onRequest, preParsing } = hooksOf(this, route);
+    const { onRequest, preParsing, preHandler } = hooksOf(this, route);
     route.onRequest = onRequest.flat().filter((hook) => !!hook);
     route.preParsing = preParsing.flat().filter((hook) => !!hook);
+    route.preHandler = preHandler.flat().filter((hook) => !!hook);
   });
   guardBodyLimits(app);
 }

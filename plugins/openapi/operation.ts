@@ -12,6 +12,8 @@ import {
   type ResponseName,
 } from "./parts.js";
 
+import { isConditional } from "../replies.js";
+
 declare module "fastify" {
   interface FastifyContextConfig {
     /** It admits the operator of the server only, by its ADMIN_TOKEN. */
@@ -80,8 +82,8 @@ function securityOf(route: RouteOptions): Record<string, string[]>[] {
 
 /** The condition that a route reads, if any. */
 function conditionOf({ config, method }: RouteOptions) {
-  if (!config?.versioned || method === "POST") return undefined;
-  return method === "GET" ? "IfNoneMatch" : "IfMatch";
+  if (method === "GET") return config?.versioned && "IfNoneMatch";
+  return isConditional({ config, method }) ? "IfMatch" : undefined;
 }
 
 function parametersOf(route: RouteOptions) {
@@ -149,7 +151,7 @@ function refusalsOf(route: RouteOptions): JsonObject {
         : "Malformed",
     401: guarded && "Unauthenticated",
     403: upload ? "NoUpload" : guarded && "Forbidden",
-    412: condition === "IfMatch" && "Changed",
+    412: guarded && writes && "Changed",
     413: guarded && writes && "TooLarge",
     415: guarded && writes && "NotJson",
     429: ((guarded && !route.config?.operated) || upload) && "TooMany",

@@ -2,6 +2,7 @@ import { LRUCache } from "lru-cache";
 import type { Author } from "../../db/contract/author.js";
 import type { Program } from "../../db/contract/program.js";
 import type { Store } from "../../db/contract/store.js";
+import { changed } from "../../db/rules/preconditions.js";
 import {
   programVersion,
   type Reader,
@@ -61,6 +62,13 @@ interface Pending {
   readers: number;
 }
 
+/** The versions in which an import may change a program. */
+export interface Expected {
+  readonly versions: readonly string[];
+  /** The address of the event page, which is in versions. */
+  readonly page: string;
+}
+
 /** Reads whole programs into the store, and writes them out of it. */
 export class Programs {
   readonly #written = new LRUCache<string, Buffer>({
@@ -80,6 +88,7 @@ export class Programs {
    * @param sender `admit` is called when the document is read, and throws if its sender may not write any
    *   more. `gone` aborts when its sender has left.
    * @throws {InvalidData} with the line or the path where the document breaks.
+   * @throws {StoreError} `changed` if the program is not in a version that the sender expects.
    */
   async import(
     world: World,
@@ -89,10 +98,12 @@ export class Programs {
       rights,
       admit,
       gone,
+      expected,
     }: {
       rights: ProgramRights;
       admit?: () => Promise<void>;
       gone?: AbortSignal;
+      expected?: Expected | undefined;
     },
     by?: Author,
   ): Promise<ImportResult> {
@@ -101,11 +112,13 @@ export class Programs {
     const document = await this.formats.read(world.id, bytes, reading, gone);
     await admit?.();
     const rooms = await this.#rooms(world.id, rights);
+    const stamp =
+      expected && (await this.#stampOf(world, rooms, rights, expected));
     const result = await this.store.program.import(
       world.id,
       document,
       options,
-      { visibleRooms: rooms.map(({ id }) => id), hosts },
+      { visibleRooms: rooms.map(({ id }) => id), hosts, stamp },
       by,
     );
     if ("faults" in result) throw new InvalidData(result.faults);
@@ -124,22 +137,9 @@ export class Programs {
   ): Promise<Exported> {
     const rooms = await this.#rooms(world.id, rights);
     const program = await this.store.program.get(world.id);
-    const visible = new Set(rooms.map(({ id }) => id));
-    const reader: Reader = {
-      edits: rights.edits,
-      seesRoom: (id) => visible.has(id),
-    };
-    const names = rooms.map(({ id, name, description }) => ({
-      id,
-      name,
-      description,
-    }));
-    const more = [eventOf(world), world.title, zoneOf(world), format];
-    // Calendars have no address of a page, so all nodes give them the same version.
-    if (format !== "ics") more.push(page);
-    // Foyer's own JSON names no room.
-    const shown = format === "json" ? [] : [more, names];
-    const version = programVersion(program, reader, shown);
+    const reader = readerOf(rooms, rights);
+    const names = namesOf(rooms);
+    const version = versionOf(world, program, reader, { names, format, page });
     const key = `${world.id} ${version}`;
     const write = async (gone: AbortSignal) =>
       Buffer.from(
@@ -156,6 +156,28 @@ export class Programs {
       bytes: async (gone) =>
         this.#written.get(key) ?? (await this.#once(key, write, gone)),
     };
+  }
+
+  /**
+   * The stamp of a program that has an expected version, in whatever format.
+   * @throws {StoreError} `changed`.
+   */
+  async #stampOf(
+    world: World,
+    rooms: readonly Room[],
+    rights: ProgramRights,
+    { versions, page }: Expected,
+  ): Promise<string> {
+    const program = await this.store.program.get(world.id);
+    const reader = readerOf(rooms, rights);
+    const names = namesOf(rooms);
+    const isExpected = (["json", "schedule.json"] as const).some((format) =>
+      versions.includes(
+        versionOf(world, program, reader, { names, format, page }),
+      ),
+    );
+    if (!isExpected) throw changed();
+    return program.stamp;
   }
 
   #once(
@@ -236,6 +258,35 @@ export class Programs {
     } while (page.length === PAGE);
     return found.filter(sees);
   }
+}
+
+function readerOf(rooms: readonly Room[], { edits }: ProgramRights): Reader {
+  const visible = new Set(rooms.map(({ id }) => id));
+  return { edits, seesRoom: (id) => visible.has(id) };
+}
+
+type Names = ExportedProgram["rooms"];
+
+const namesOf = (rooms: readonly Room[]): Names =>
+  rooms.map(({ id, name, description }) => ({ id, name, description }));
+
+/** The version of a program in a format, as a reader sees it. */
+function versionOf(
+  world: World,
+  program: Program,
+  reader: Reader,
+  {
+    names,
+    format,
+    page,
+  }: { names: Names; format: ProgramFormat; page: string },
+): string {
+  const more = [eventOf(world), world.title, zoneOf(world), format];
+  // Calendars have no address of a page, so all nodes give them the same version.
+  if (format !== "ics") more.push(page);
+  // Foyer's own JSON names no room.
+  const shown = format === "json" ? [] : [more, names];
+  return programVersion(program, reader, shown);
 }
 
 /** The zone of a world; UTC if it has none that exists. */

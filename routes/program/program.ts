@@ -66,6 +66,7 @@ const routes: FastifyPluginAsync = async (app) => {
   app.put(PROGRAM, {
     config: {
       requires: ["program.update"],
+      conditional: true,
       holdsLargeBody: true,
       receives: {
         "application/json": {
@@ -120,6 +121,10 @@ const rightsOf = (request: FastifyRequest): ProgramRights => {
   };
 };
 
+/** The address of the event page. */
+const pageOf = ({ base, world }: FastifyRequest): string =>
+  `${base}/w/${world!.value.id}`;
+
 const getProgram = endpoint(
   {
     operationId: "getProgram",
@@ -131,11 +136,11 @@ const getProgram = endpoint(
     querystring: ExportQuery,
   },
   async (request, reply) => {
-    const { server, base } = request;
+    const { server } = request;
     const { format = "json" } = request.query;
     const world = request.world!.value;
     const rights = rightsOf(request);
-    const page = `${base}/w/${world.id}`;
+    const page = pageOf(request);
     const found = await server.programs.export(world, rights, format, page);
     const tag = `"${found.version}"`;
     // Calendars of one version differ in the time when they were written.
@@ -160,6 +165,7 @@ const putProgram = endpoint(
   },
   async (request, reply) => {
     const { server, query } = request;
+    const versions = request.expectedVersions();
     const { bytes } = request.body as Received;
     return server.programs.import(
       request.world!.value,
@@ -180,6 +186,7 @@ const putProgram = endpoint(
           await requireRooms(request);
         },
         gone: clientGone(reply.raw),
+        expected: versions && { versions, page: pageOf(request) },
       },
       authorOf(request),
     );

@@ -1,5 +1,6 @@
 import t from "tap";
-import { admin, serve } from "../helper.js";
+import { admin, keyOf, serve, tokenOf } from "../helper.js";
+import { furnished, urlOf } from "../route-calls.js";
 
 const as = admin("demo");
 const world = "/api/v1/worlds/demo/";
@@ -108,4 +109,80 @@ void t.test("bad data is reported before an outdated version", async (t) => {
     body: { title: "" },
   });
   t.equal(got.status, 400);
+});
+
+/** A caller for whom each call of the API succeeds. */
+const everybody = `Bearer ${tokenOf(keyOf("demo"), { uid: "u", traits: ["admin", "api"] })}`;
+
+/** The writes of all routes that there are, but those of the operator and of a setup. */
+const writesOf = (routes: ReadonlySet<string>) =>
+  [...routes].filter(
+    (route) =>
+      /^(POST|PUT|PATCH|DELETE) \/api\/v1\/worlds\/:world_id\//.test(route) &&
+      route !== "DELETE /api/v1/worlds/:world_id/",
+  );
+
+void t.test("every write compares what If-Match names", async (t) => {
+  const { routes, room, send, upload, idsFor } = await furnished(t);
+  const media = await upload(everybody);
+  const writes = writesOf(routes);
+  t.ok(writes.length > 20);
+  let versioned = 0;
+  for (const route of writes) {
+    // What the path names, made for each call, as it may be deleted.
+    const url = async () => {
+      const id = await room();
+      return urlOf(route, id, media, await idsFor(route, id));
+    };
+    const write = async (ifMatch: (tag: string) => string) => {
+      const target = await url();
+      const get = `GET ${route.replace(/^\w+ /, "")}`;
+      const before = routes.has(get)
+        ? await send(get, { url: target, as: everybody })
+        : undefined;
+      const tag = before?.headers.etag;
+      const headers = { "if-match": ifMatch(tag ?? '"none"') };
+      const got = await send(route, { url: target, as: everybody, headers });
+      return { tag, got };
+    };
+    for (const stale of ['"stale"', '"a", "b"', 'W/"a"', ""]) {
+      const { got } = await write(() => stale);
+      t.equal(got.status, 412, `${route} with ${stale}`);
+      t.match(got.body, { code: "changed" }, route);
+    }
+    if (route.endsWith("/test")) continue;
+    const any = await write(() => "*");
+    t.match(String(any.got.status), /^20[014]$/, `${route} with *`);
+    const { tag, got } = await write((tag) => `"a", ${tag}`);
+    if (tag === undefined || route.startsWith("POST")) {
+      t.equal(got.status, 412, `${route} has no version`);
+    } else {
+      t.match(String(got.status), /^20[04]$/, `${route} with its version`);
+      versioned++;
+    }
+  }
+  t.equal(versioned, 11);
+});
+
+void t.test("a delivery does not hinder a change of a webhook", async (t) => {
+  const { idsFor, send, store } = await furnished(t);
+  const { webhook } = await idsFor("/webhooks/", "");
+  const url = `${world}webhooks/${webhook}/`;
+  const get = () => send("GET /x", { url, as });
+  const { etag } = (await get()).headers;
+  const before = (await store.webhooks.get("demo", webhook!))!;
+  await store.webhooks.hold("demo", webhook!, "one", before);
+  const { revision } = before;
+  const now = { ...before, last_status: 500 };
+  const of = { revision, holder: "one" };
+  t.ok(await store.webhooks.note("demo", webhook!, of, now));
+  const after = (await get()).headers.etag;
+  t.not(after, etag, "its state is another");
+  const patch = (ifMatch: string) =>
+    send("PATCH /webhooks/:webhook_id/", {
+      ...{ url, as, body: { description: ifMatch } },
+      headers: { "if-match": ifMatch },
+    });
+  t.equal((await patch(etag!)).status, 200);
+  t.equal((await patch(after!)).status, 412, "its settings are others");
 });

@@ -99,8 +99,29 @@ void t.test("announcements", async (t) => {
     ),
   );
   t.same(race.map(({ status }) => status).sort(), [200, 412, 412]);
-  const back = await call("PATCH", own, { body: { state: "draft" } });
-  t.match(back.body, { state: "active" }, "no state goes back");
+  const states = ["draft", "active", "archived"];
+  const next = ["draft active", "active archived"];
+  for (const from of states) {
+    for (const to of states) {
+      const { body } = await call("POST", path, { body: { text: "x" } });
+      const one = `${path}${(body as { id: string }).id}/`;
+      for (const state of states.slice(1, states.indexOf(from) + 1)) {
+        await call("PATCH", one, { body: { state } });
+      }
+      const step = `${from} ${to}`;
+      const isLegal = from === to || next.includes(step);
+      const got = await call("PATCH", one, { body: { text: "y", state: to } });
+      t.match(
+        got,
+        isLegal
+          ? { status: 200, body: { text: "y", state: to } }
+          : { status: 400, body: { state: [/cannot become/] } },
+        step,
+      );
+      const { body: kept } = await call("GET", one);
+      t.match(kept, { text: isLegal ? "y" : "x" }, `${step}: whole or not`);
+    }
+  }
   const bad: [object, object][] = [
     [{}, { text: ["This field is required."] }],
     [{ text: "" }, { text: ["May not be empty."] }],

@@ -6,7 +6,7 @@ import type {
 import type { Faults } from "../../../schemas/errors.js";
 import type { Session, Speaker } from "../../../schemas/program/program.js";
 import type { ImportScope } from "../../contract/program.js";
-import { absent } from "../../rules/preconditions.js";
+import { absent, changed } from "../../rules/preconditions.js";
 import { type ProgramSize, sizeFaults } from "../../rules/program-checks.js";
 import { type ImportPlan, planImport } from "../../rules/program-import.js";
 import {
@@ -21,7 +21,7 @@ import {
 import type { DomainLog } from "../domain.js";
 import type { Sql } from "../sql.js";
 import { isWorld, referencesOf } from "./context.js";
-import { SESSIONS, SPEAKERS } from "./reads.js";
+import { SESSIONS, SPEAKERS, STAMP } from "./reads.js";
 import { removeSessions, storeSessions, storeSpeakers } from "./rows.js";
 import { addRooms } from "./rooms.js";
 import { changedFields } from "./sessions.js";
@@ -36,9 +36,11 @@ export const importWrites = (sql: Sql, log: DomainLog) => ({
     world: string,
     document: ProgramDocument,
     options: ImportOptions,
-    { visibleRooms, hosts }: ImportScope,
+    { visibleRooms, hosts, stamp }: ImportScope,
   ): Promise<ImportResult | { faults: Faults }> {
     if (!(await isWorld(sql, world))) throw absent("world");
+    const present = (await sql.value<string>(STAMP, [world])) ?? "";
+    if (stamp !== undefined && stamp !== present) throw changed();
     const before: Before = {
       sessions: await known(sql, SESSIONS, world, sessionIn),
       speakers: await known(sql, SPEAKERS, world, speakerIn),

@@ -10,7 +10,7 @@ import {
 } from "../../rules/program-rows.js";
 import type { Reading, Sql } from "../sql.js";
 
-const STAMP = "SELECT stamp FROM programs WHERE world_id = $1";
+export const STAMP = "SELECT stamp FROM programs WHERE world_id = $1";
 
 const PROGRAM = "SELECT stamp, settings FROM programs WHERE world_id = $1";
 
@@ -94,6 +94,7 @@ async function readProgram(sql: Sql, world: string): Promise<Known> {
       ]),
     ),
     settings: found.settings,
+    stamp: found.stamp,
   });
   return { stamp: found.stamp, program, size };
 }

@@ -3,7 +3,11 @@ import {
   type AnnouncementStore,
   StoreError,
 } from "../../../db/contract/store.js";
-import type { Announcement } from "../../../db/contract/announcements.js";
+import {
+  type Announcement,
+  type AnnouncementDraft,
+  changedAnnouncement,
+} from "../../../db/contract/announcements.js";
 import { absent, expectVersion } from "../../../db/rules/preconditions.js";
 import type { Clock } from "../../../db/log/clock.js";
 import type { Context, Sender } from "../../context.js";
@@ -99,39 +103,59 @@ async function create(
 
 async function update(
   context: Context<AnnouncementPorts, Sender>,
-  { id, state, ...rest }: Commands["announcement.update"]["payload"],
-) {
+  payload: Commands["announcement.update"]["payload"],
+): Promise<Commands["announcement.update"]["result"]> {
+  const { id, state, ...rest } = payload;
   const { ports, connection } = context;
   const changes = { ...(state && { state }), ...fieldsOf(context, rest) };
   const name = typeof id === "string" ? id : "";
   try {
-    const seen = await expectedOf(context, name);
+    const seen = await expectedOf(context, name, state);
     const { after } = await ports.store.announcements.update(
       ...[connection.world, name, changes, seen, connection.author],
     );
     return { announcement: sentAnnouncement(after, ports.clock.date()) };
   } catch (error) {
-    if (!(error instanceof StoreError && error.problem === "absent"))
-      throw error;
+    const problem = error instanceof StoreError ? error.problem : undefined;
+    // Another host was faster.
+    if (problem === "changed" && !expectedIn(connection)) {
+      return update(context, payload);
+    }
+    if (problem !== "absent") throw error;
     throw new LiveError("announcement.unknown", "Unknown announcement ID");
   }
 }
 
+const expectedIn = (connection: Sender) =>
+  "expected" in connection ? connection.expected : undefined;
+
 /**
- * The announcement, if the caller expects versions of it: then it must be as it was read.
+ * The announcement as it must still be: if a call over HTTP expects versions of it, or names a
+ * state, which the store ignores where it cannot follow.
  * @throws {StoreError} `changed` if it has another version, or `absent`.
+ * @throws {LiveError} if it cannot get this state.
  */
 async function expectedOf(
   { ports, connection }: Context<AnnouncementPorts, Sender>,
   id: string,
+  state: AnnouncementDraft["state"],
 ): Promise<Announcement | undefined> {
-  const expected = "expected" in connection ? connection.expected : undefined;
-  if (!expected) return undefined;
+  const expected = expectedIn(connection);
+  const isCall = "isCall" in connection;
+  if (!expected && !(isCall && state)) return undefined;
   const all = await ports.store.announcements.list(connection.world);
   const found = all.find((announcement) => announcement.id === id);
   if (!found) throw absent("announcement");
   const sent = sentAnnouncement(found, ports.clock.date());
-  expectVersion(() => announcementRecord(sent).version, expected);
+  if (expected) {
+    expectVersion(() => announcementRecord(sent).version, expected);
+  }
+  const next = changedAnnouncement(found, { state }).state;
+  if (state !== undefined && next !== state) {
+    throw invalidPayload({
+      state: [`An announcement that is ${next} cannot become ${state}.`],
+    });
+  }
   return found;
 }
 

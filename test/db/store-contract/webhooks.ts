@@ -38,7 +38,11 @@ export async function webhookContract(contract: Contract): Promise<void> {
     t.ok(await other.disable("demo", id, two, state));
     t.notOk(await other.note("demo", id, two, state), "it stays disabled");
     t.strictSame(await webhooks.enabled(), []);
-    await webhooks.delete("demo", id);
+    const stale = [silent.revision - 1];
+    await fails(t, webhooks.update("demo", id, {}, stale), "changed");
+    await fails(t, webhooks.delete("demo", id, stale), "changed");
+    const { revision } = (await webhooks.get("demo", id))!;
+    await webhooks.delete("demo", id, [revision]);
     t.equal(await other.get("demo", id), undefined);
     await fails(t, webhooks.update("demo", ABSENT, {}), "absent");
     await fails(t, webhooks.delete("demo", ABSENT), "absent");
@@ -63,7 +67,7 @@ export async function webhookContract(contract: Contract): Promise<void> {
     const { id } = hook;
     await expecting.write(
       "it is changed",
-      () => webhooks.update("demo", id, { secret: "whsec_y" }, me),
+      () => webhooks.update("demo", id, { secret: "whsec_y" }, undefined, me),
       noted("webhook.updated", id),
     );
     await expecting.write(
@@ -85,7 +89,7 @@ export async function webhookContract(contract: Contract): Promise<void> {
     );
     await expecting.write(
       "it is deleted",
-      () => webhooks.delete("demo", id, me),
+      () => webhooks.delete("demo", id, undefined, me),
       noted("webhook.deleted", id),
     );
     await expecting.write(
