@@ -1893,7 +1893,7 @@ export interface components {
       state?: "draft" | "active" | "archived";
     };
     /**
-     * @description The fields of an announcement to replace. A draft becomes active, and an active one archived; other states leave it as it is. Unknown fields are refused.
+     * @description The fields of an announcement to replace. A draft becomes active, and an active one archived; a state that cannot follow is refused. Unknown fields are refused.
      * @example {
      *       "state": "archived"
      *     }
@@ -3043,6 +3043,7 @@ export interface operations {
       400: components["responses"]["InvalidData"];
       401: components["responses"]["Unauthenticated"];
       403: components["responses"]["Forbidden"];
+      412: components["responses"]["Changed"];
       413: components["responses"]["TooLarge"];
       415: components["responses"]["NotJson"];
       429: components["responses"]["TooMany"];
@@ -3186,6 +3187,7 @@ export interface operations {
       400: components["responses"]["InvalidData"];
       401: components["responses"]["Unauthenticated"];
       403: components["responses"]["Forbidden"];
+      412: components["responses"]["Changed"];
       413: components["responses"]["TooLarge"];
       415: components["responses"]["NotJson"];
       500: components["responses"]["Failed"];
@@ -3319,6 +3321,7 @@ export interface operations {
       400: components["responses"]["InvalidData"];
       401: components["responses"]["Unauthenticated"];
       403: components["responses"]["Forbidden"];
+      412: components["responses"]["Changed"];
       413: components["responses"]["TooLarge"];
       415: components["responses"]["NotJson"];
       429: components["responses"]["TooMany"];
@@ -3521,7 +3524,10 @@ export interface operations {
         /** @description Delete imported sessions that the document no longer has. */
         remove_missing?: "true" | "false";
       };
-      header?: never;
+      header?: {
+        /** @description Do it only in the state that this ETag names. */
+        "If-Match"?: components["parameters"]["IfMatch"];
+      };
       path: {
         /**
          * @description The identifier of a world.
@@ -3557,6 +3563,7 @@ export interface operations {
       400: components["responses"]["InvalidData"];
       401: components["responses"]["Unauthenticated"];
       403: components["responses"]["Forbidden"];
+      412: components["responses"]["Changed"];
       413: components["responses"]["TooLarge"];
       415: components["responses"]["NotJson"];
       429: components["responses"]["TooMany"];
@@ -3652,6 +3659,7 @@ export interface operations {
       400: components["responses"]["InvalidData"];
       401: components["responses"]["Unauthenticated"];
       403: components["responses"]["Forbidden"];
+      412: components["responses"]["Changed"];
       413: components["responses"]["TooLarge"];
       415: components["responses"]["NotJson"];
       429: components["responses"]["TooMany"];
@@ -3875,6 +3883,7 @@ export interface operations {
       400: components["responses"]["InvalidData"];
       401: components["responses"]["Unauthenticated"];
       403: components["responses"]["Forbidden"];
+      412: components["responses"]["Changed"];
       413: components["responses"]["TooLarge"];
       415: components["responses"]["NotJson"];
       429: components["responses"]["TooMany"];
@@ -4098,6 +4107,7 @@ export interface operations {
       400: components["responses"]["InvalidData"];
       401: components["responses"]["Unauthenticated"];
       403: components["responses"]["Forbidden"];
+      412: components["responses"]["Changed"];
       413: components["responses"]["TooLarge"];
       415: components["responses"]["NotJson"];
       429: components["responses"]["TooMany"];
@@ -4137,6 +4147,7 @@ export interface operations {
       400: components["responses"]["InvalidData"];
       401: components["responses"]["Unauthenticated"];
       403: components["responses"]["Forbidden"];
+      412: components["responses"]["Changed"];
       413: components["responses"]["TooLarge"];
       415: components["responses"]["NotJson"];
       429: components["responses"]["TooMany"];
@@ -4220,6 +4231,7 @@ export interface operations {
       400: components["responses"]["InvalidData"];
       401: components["responses"]["Unauthenticated"];
       403: components["responses"]["Forbidden"];
+      412: components["responses"]["Changed"];
       413: components["responses"]["TooLarge"];
       415: components["responses"]["NotJson"];
       429: components["responses"]["TooMany"];
@@ -4401,6 +4413,7 @@ export interface operations {
       400: components["responses"]["InvalidData"];
       401: components["responses"]["Unauthenticated"];
       403: components["responses"]["Forbidden"];
+      412: components["responses"]["Changed"];
       413: components["responses"]["TooLarge"];
       415: components["responses"]["NotJson"];
       429: components["responses"]["TooMany"];
@@ -4443,6 +4456,7 @@ export interface operations {
       400: components["responses"]["InvalidData"];
       401: components["responses"]["Unauthenticated"];
       403: components["responses"]["Forbidden"];
+      412: components["responses"]["Changed"];
       413: components["responses"]["TooLarge"];
       415: components["responses"]["NotJson"];
       429: components["responses"]["TooMany"];
@@ -4574,6 +4588,7 @@ export interface operations {
       400: components["responses"]["InvalidData"];
       401: components["responses"]["Unauthenticated"];
       403: components["responses"]["Forbidden"];
+      412: components["responses"]["Changed"];
       413: components["responses"]["TooLarge"];
       415: components["responses"]["NotJson"];
       429: components["responses"]["TooMany"];
@@ -4730,6 +4745,7 @@ export interface operations {
       400: components["responses"]["InvalidData"];
       401: components["responses"]["Unauthenticated"];
       403: components["responses"]["Forbidden"];
+      412: components["responses"]["Changed"];
       413: components["responses"]["TooLarge"];
       415: components["responses"]["NotJson"];
       500: components["responses"]["Failed"];
@@ -4932,6 +4948,7 @@ export interface operations {
           "X-Request-Id": components["headers"]["X-Request-Id"];
           "X-Content-Type-Options": components["headers"]["X-Content-Type-Options"];
           "Cache-Control": components["headers"]["Cache-Control"];
+          ETag: components["headers"]["ETag"];
           Location: components["headers"]["Location"];
           [name: string]: unknown;
         };
@@ -4942,6 +4959,7 @@ export interface operations {
       400: components["responses"]["InvalidData"];
       401: components["responses"]["Unauthenticated"];
       403: components["responses"]["Forbidden"];
+      412: components["responses"]["Changed"];
       413: components["responses"]["TooLarge"];
       415: components["responses"]["NotJson"];
       429: components["responses"]["TooMany"];
@@ -4952,7 +4970,10 @@ export interface operations {
   getWebhook: {
     parameters: {
       query?: never;
-      header?: never;
+      header?: {
+        /** @description Answer 304 in the state that this ETag names. */
+        "If-None-Match"?: components["parameters"]["IfNoneMatch"];
+      };
       path: {
         /**
          * @description The identifier of a world.
@@ -4972,12 +4993,14 @@ export interface operations {
           "X-Request-Id": components["headers"]["X-Request-Id"];
           "X-Content-Type-Options": components["headers"]["X-Content-Type-Options"];
           "Cache-Control": components["headers"]["Cache-Control"];
+          ETag: components["headers"]["ETag"];
           [name: string]: unknown;
         };
         content: {
           "application/json": components["schemas"]["Webhook"];
         };
       };
+      304: components["responses"]["NotModified"];
       400: components["responses"]["Malformed"];
       401: components["responses"]["Unauthenticated"];
       403: components["responses"]["Forbidden"];
@@ -4989,7 +5012,10 @@ export interface operations {
   deleteWebhook: {
     parameters: {
       query?: never;
-      header?: never;
+      header?: {
+        /** @description Do it only in the state that this ETag names. */
+        "If-Match"?: components["parameters"]["IfMatch"];
+      };
       path: {
         /**
          * @description The identifier of a world.
@@ -5016,6 +5042,7 @@ export interface operations {
       400: components["responses"]["InvalidData"];
       401: components["responses"]["Unauthenticated"];
       403: components["responses"]["Forbidden"];
+      412: components["responses"]["Changed"];
       413: components["responses"]["TooLarge"];
       415: components["responses"]["NotJson"];
       429: components["responses"]["TooMany"];
@@ -5026,7 +5053,10 @@ export interface operations {
   updateWebhook: {
     parameters: {
       query?: never;
-      header?: never;
+      header?: {
+        /** @description Do it only in the state that this ETag names. */
+        "If-Match"?: components["parameters"]["IfMatch"];
+      };
       path: {
         /**
          * @description The identifier of a world.
@@ -5050,6 +5080,7 @@ export interface operations {
           "X-Request-Id": components["headers"]["X-Request-Id"];
           "X-Content-Type-Options": components["headers"]["X-Content-Type-Options"];
           "Cache-Control": components["headers"]["Cache-Control"];
+          ETag: components["headers"]["ETag"];
           [name: string]: unknown;
         };
         content: {
@@ -5059,6 +5090,7 @@ export interface operations {
       400: components["responses"]["InvalidData"];
       401: components["responses"]["Unauthenticated"];
       403: components["responses"]["Forbidden"];
+      412: components["responses"]["Changed"];
       413: components["responses"]["TooLarge"];
       415: components["responses"]["NotJson"];
       429: components["responses"]["TooMany"];
@@ -5098,6 +5130,7 @@ export interface operations {
       400: components["responses"]["InvalidData"];
       401: components["responses"]["Unauthenticated"];
       403: components["responses"]["Forbidden"];
+      412: components["responses"]["Changed"];
       413: components["responses"]["TooLarge"];
       415: components["responses"]["NotJson"];
       429: components["responses"]["TooMany"];
@@ -5142,6 +5175,7 @@ export interface operations {
       401: components["responses"]["Unauthenticated"];
       403: components["responses"]["Forbidden"];
       410: components["responses"]["Expired"];
+      412: components["responses"]["Changed"];
       413: components["responses"]["TooLarge"];
       415: components["responses"]["NotJson"];
       429: components["responses"]["TooMany"];
@@ -5222,6 +5256,7 @@ export interface operations {
       400: components["responses"]["InvalidData"];
       401: components["responses"]["Unauthenticated"];
       403: components["responses"]["Forbidden"];
+      412: components["responses"]["Changed"];
       413: components["responses"]["TooLarge"];
       415: components["responses"]["NotJson"];
       429: components["responses"]["TooMany"];
