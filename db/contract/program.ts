@@ -42,6 +42,8 @@ export interface Program {
   /** By name, then by id. */
   readonly speakers: readonly Versioned<Speaker>[];
   readonly places: ReadonlyMap<Place, PlaceStamps>;
+  /** How often each session was changed, by its id. */
+  readonly revisions: ReadonlyMap<string, number>;
   /** Changes with the rules that say who sees what of the program, and with the dates of the event. */
   readonly settings: string;
   /** Changes with each change of all this. */
@@ -53,6 +55,7 @@ export const NO_PROGRAM: Program = Object.freeze({
   sessions: Object.freeze([]),
   speakers: Object.freeze([]),
   places: new Map<Place, PlaceStamps>(),
+  revisions: new Map<string, number>(),
   settings: "",
   stamp: "",
 });

@@ -13,6 +13,7 @@ import {
 } from "../../schemas/documents/program-document.js";
 import type { Session, Speaker } from "../../schemas/program/program.js";
 import { given } from "../../schemas/plain/given.js";
+import { likeStored } from "./program-likeness.js";
 import { newSession, newSpeaker } from "./program-rows.js";
 
 // What an import changes in a world: a pure comparison of a document with the program that is
@@ -54,6 +55,9 @@ export function planImport(
   const problems = new Problems(document.problems);
   const rooms = new Rooms(present.rooms, createRooms, problems);
   const { ids, ...speakers } = planSpeakers(document, present, problems);
+  const { isExact, ...limits } = document;
+  const fieldsOf = (base: Session, { fields }: DocumentSession) =>
+    isExact ? given(fields) : likeStored(base, given(fields), limits);
 
   /** The ids of the speakers of a session; undefined if the document does not say. */
   const speakersOf = (session: DocumentSession) => {
@@ -90,7 +94,7 @@ export function planImport(
     const base = before ?? newSession({ import_id: session.import_id });
     const after: Session = {
       ...base,
-      ...given(session.fields),
+      ...fieldsOf(base, session),
       room_id: rooms.of(session, base.room_id),
       speaker_ids: speakersOf(session) ?? base.speaker_ids,
     };
@@ -177,9 +181,10 @@ function planSpeakers(
       continue;
     }
     const base = before ?? newSpeaker({ import_id: speaker.import_id });
+    const known = given(knownFields(speaker, present, problems));
     const after = {
       ...base,
-      ...given(knownFields(speaker, present, problems)),
+      ...(document.isExact ? known : likeStored(base, known)),
     };
     ids.set(speaker.key, after.id);
     first.set(speaker.import_id, after.id);

@@ -238,6 +238,7 @@ export class Programs {
       page,
       event: eventOf(world),
       sessions: sessions.map(({ value }) => value),
+      revisions: program.revisions,
       speakers: speakers.map(({ value }) => value),
       rooms,
     };

@@ -72,6 +72,10 @@ export interface ProgramDocument {
   speakers: DocumentSpeaker[];
   /** What the parser left out or had to decide. */
   problems: ImportProblem[];
+  /** Whether its format says exactly what a program has. Only Foyer's own JSON does. */
+  isExact?: true;
+  /** Whether its format has one link for a session, without a title, as calendars have. */
+  hasOneLink?: true;
 }
 
 /** How an import treats what only one of document and world has. */

@@ -204,3 +204,94 @@ void t.test("calendars subscribe", async (t) => {
   await site.save("POST", "delete_user", { user_id: again.id });
   await becomes(renewed, 403);
 });
+
+void t.test("an export imports as unchanged", async (t) => {
+  const hour = {
+    starts_at: "2027-03-04T09:00:10Z",
+    ends_at: "2027-03-04T09:30:20Z",
+  };
+  const long = `https://example.org/${"x".repeat(300)}`;
+  const made: Record<string, object> = {
+    "Two links": {
+      links: [
+        { title: "", url: "https://a.example/" },
+        { title: 'Slides; "2", \\\n3', url: "https://b.example/" },
+      ],
+    },
+    "A link with a title": {
+      links: [{ title: "Slides", url: "https://a.example/" }],
+    },
+    "A link without a title": { links: [{ title: "", url: long }] },
+    "A link with its address as title": {
+      links: [{ title: "https://a.example/", url: "https://a.example/" }],
+    },
+    "A description only": { description: "Long,\nbut not an abstract" },
+    "Both texts": { abstract: "Short", description: "Long" },
+    "Blanks and ends of lines": {
+      abstract: "  One\r\ntwo\u0007 ",
+      subtitle: " a ",
+      tags: [" a", "a"],
+    },
+    "Ten seconds": { ends_at: "2027-03-04T09:00:20Z" },
+    "Parts of seconds": { starts_at: "2027-03-04T09:00:10.123Z" },
+    "A name that is cut at a blank, as it is far longer than sixty characters":
+      {},
+  };
+  for (const [title, fields] of Object.entries(made)) {
+    const import_id = `same ${title}`;
+    await site.session(title, { ...hour, import_id, ...fields });
+  }
+  const listed = async () =>
+    (await site.api("sessions/?page_size=1000", { as: "editor" })).body.results;
+  const before: Json[] = await listed();
+  const titles = Object.keys(made);
+  for (const format of ["json", "schedule.json", "ics"]) {
+    const { text } = await exported(format);
+    const type = format === "ics" ? "ics" : "json";
+    const { body } = await site.put(text, { type });
+    t.match(body, { created: 0, updated: 0, problems: [] }, format);
+    t.strictSame(await listed(), before, format);
+
+    // To a world that has none of them.
+    for (const { id } of before) await site.save("DELETE", `sessions/${id}/`);
+    const again = await site.put(text, { type });
+    t.match(again.body, { updated: 0, unchanged: 0, problems: [] }, format);
+    const now: Json[] = await listed();
+    const named = (list: Json[], name: string) =>
+      list.find(({ title }) => title === name);
+    for (const title of titles.slice(0, 7)) {
+      const { links, description, ends_at } = named(before, title);
+      const isWhole = format !== "ics" || title !== "Both texts";
+      const kept = { ends_at, ...(isWhole && { description }) };
+      t.match(named(now, title), kept, `${title} in ${format}`);
+      if (/address as/.test(title) && format !== "json") continue;
+      t.strictSame(named(now, title).links, links, `${title} in ${format}`);
+    }
+    for (const { id } of now) await site.save("DELETE", `sessions/${id}/`);
+    await site.put({ sessions: before.map(({ id: _, ...rest }) => rest) });
+    before.splice(0, before.length, ...(await listed()));
+  }
+  const { schedule } = (await exported("schedule.json")).body;
+  for (const { rooms } of schedule.conference.days) {
+    for (const event of Object.values<Json[]>(rooms).flat()) {
+      t.match(event.slug, /^[a-z0-9_-]+[a-z0-9]$/);
+      t.match(event.duration, /^(\d+:)?\d\d:\d\d$/);
+      t.not(event.duration, "00:00");
+    }
+  }
+});
+
+void t.test("an event of a calendar counts its changes", async (t) => {
+  const id = await site.session("Counted", night);
+  const sequence = async () => {
+    const { text } = await exported("ics");
+    const event = text.split("BEGIN:VEVENT").find((part) => part.includes(id))!;
+    return Number(/^SEQUENCE:(\d+)\r$/m.exec(event)?.[1]);
+  };
+  t.equal(await sequence(), 0);
+  const ends_at = "2027-03-03T04:30:00Z";
+  await site.save("PATCH", `sessions/${id}/`, { ends_at });
+  t.equal(await sequence(), 1);
+  await site.save("PATCH", `sessions/${id}/`, { ends_at });
+  t.equal(await sequence(), 1, "the same again is no change");
+});

@@ -93,6 +93,8 @@ async function readProgram(sql: Sql, world: string): Promise<Known> {
         { shown, all: changed },
       ]),
     ),
+    // The first revision is 1.
+    revisions: new Map(sessions.map(({ id, revision }) => [id, revision - 1])),
     settings: found.settings,
     stamp: found.stamp,
   });

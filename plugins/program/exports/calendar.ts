@@ -2,6 +2,7 @@ import ICAL from "ical.js";
 import { guidOf } from "../../../schemas/documents/program-document.js";
 import { version } from "../../../schemas/plain/version.js";
 import type { Session } from "../../../schemas/program/program.js";
+import { LINKS_FIELD, TEXT_FIELD } from "../formats/calendar-fields.js";
 import type { ExportedProgram } from "./program.js";
 
 // It folds lines at this many bytes, and counts no space at the beginning of the next one. A line
@@ -54,15 +55,35 @@ export function calendarOf(program: ExportedProgram, at: number): string {
     add("summary", clean(session.title));
     const room = room_id === null ? undefined : rooms.get(room_id);
     if (room !== undefined) add("location", clean(room));
+    add("sequence", program.revisions.get(session.id) ?? 0);
     const text = clean(session.abstract || session.description);
     if (text !== "") add("description", text);
+    if (text !== "" && session.abstract === "") {
+      addOwn(event, TEXT_FIELD, "description");
+    }
     addTags(event, session);
-    const [link] = session.links;
-    if (link) add("url", link.url);
+    addLinks(event, session);
     add("status", session.state === "draft" ? "TENTATIVE" : "CONFIRMED");
     calendar.addSubcomponent(event);
   }
   return `${calendar.toString()}\r\n`;
+}
+
+function addLinks(event: ICAL.Component, { links }: Session): void {
+  const [first] = links;
+  if (!first) return;
+  event.addPropertyWithValue("url", first.url);
+  if (links.length > 1 || first.title !== "") {
+    addOwn(event, LINKS_FIELD, JSON.stringify(links));
+  }
+}
+
+/** Adds a property of Foyer, whose type readers do not know. */
+function addOwn(event: ICAL.Component, name: string, value: string): void {
+  const property = new ICAL.Property(name);
+  property.resetType("text");
+  property.setValue(value);
+  event.addProperty(property);
 }
 
 function addTags(event: ICAL.Component, { tags }: Session): void {

@@ -11,6 +11,8 @@ export interface ExportedProgram {
   event: EventDates | undefined;
   /** In the order of the program. */
   sessions: readonly Session[];
+  /** How often each session was changed, by its id. */
+  revisions: ReadonlyMap<string, number>;
   speakers: readonly Speaker[];
   /** The rooms that the reader may see, in their order. */
   rooms: readonly { id: string; name: string; description: string }[];

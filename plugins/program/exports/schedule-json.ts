@@ -94,6 +94,7 @@ function eventWriter({ world, zone, page, speakers }: ExportedProgram) {
       date: zonedText(zone, start),
       start: new Date(clockAt(zone, start)).toISOString().slice(11, 16),
       duration: durationText(end - start),
+      ...((end - start) % MINUTE !== 0 && { end: zonedText(zone, end) }),
       room,
       slug: `${world.id}-${numberOf(guid)}-${slugOf(session.title, "session")}`,
       url: page,
@@ -117,7 +118,6 @@ function eventWriter({ world, zone, page, speakers }: ExportedProgram) {
       feedback_url: page,
       origin_url: page,
       attachments: [],
-      answers: [],
     };
   };
 }
@@ -162,9 +162,9 @@ function zonedDay(zone: string, date: string, time: number): string {
   return zonedText(zone, clock - (clockAt(zone, clock) - clock));
 }
 
-/** `HH:MM`, and from a day on `D:HH:MM`. */
+/** `HH:MM`, and from a day on `D:HH:MM`. A minute is the least. */
 function durationText(length: number): string {
-  const minutes = Math.round(length / MINUTE);
+  const minutes = Math.max(1, Math.round(length / MINUTE));
   const two = (n: number) => String(Math.floor(n)).padStart(2, "0");
   const days = Math.floor(minutes / (24 * 60));
   const rest = `${two((minutes / 60) % 24)}:${two(minutes % 60)}`;
@@ -180,5 +180,6 @@ const slugOf = (text: string, otherwise: string): string =>
     .normalize("NFKD")
     .toLowerCase()
     .replace(/[^a-z0-9]+/g, "-")
-    .replace(/^-|-$/g, "")
-    .slice(0, 60) || otherwise;
+    .replace(/^-/, "")
+    .slice(0, 60)
+    .replace(/-$/, "") || otherwise;

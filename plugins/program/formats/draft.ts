@@ -32,7 +32,7 @@ export interface FoundSession {
   language?: string | undefined;
   kind?: string | undefined;
   tags?: string[];
-  links?: Session["links"];
+  links?: Session["links"] | undefined;
   /** The name of its room; empty for none. */
   room?: string | undefined;
   /** The keys of its speakers. */
@@ -256,7 +256,8 @@ export class Draft {
         );
         continue;
       }
-      const title = link.title.trim();
+      // Links of schedules need a title, and have their address in its place.
+      const title = link.title.trim() === url ? "" : link.title.trim();
       this.#check(position, "links", title, PROGRAM_TEXTS.title);
       kept.push({ title, url });
     }

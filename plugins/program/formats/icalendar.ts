@@ -3,6 +3,8 @@ import type { Position } from "../../../schemas/documents/program-document.js";
 import { UnreadableDocument } from "../../../schemas/documents/unreadable.js";
 import { eventLines } from "./calendar-scan.js";
 import { calendarTime, type CalendarTime, Zones } from "./calendar-times.js";
+import type { Session } from "../../../schemas/program/program.js";
+import { LINKS_FIELD, linksIn, TEXT_FIELD } from "./calendar-fields.js";
 import { type Draft, quoted } from "./draft.js";
 import { occurrencesOf, recurs } from "./recurrence.js";
 
@@ -106,19 +108,29 @@ function add(
   start: number,
   end: number,
 ): void {
-  const url = textOf(event, "url").trim();
+  const text = textOf(event, "description");
+  const isDescription = textOf(event, TEXT_FIELD) === "description";
   draft.session({
     position,
     name,
     title,
-    abstract: textOf(event, "description"),
+    abstract: isDescription ? "" : text,
+    ...(isDescription && { description: text }),
     room: textOf(event, "location"),
     tags: event
       .getAllProperties("categories")
       .flatMap((property) => property.getValues().map(String)),
-    links: url === "" ? [] : [{ title: "", url }],
+    links: linksOf(event),
     times: { start, end },
   });
+}
+
+/** The links of an event: its URL, or all if an export of Foyer has more. */
+function linksOf(event: ICAL.Component): Session["links"] | undefined {
+  const url = textOf(event, "url").trim();
+  if (url === "") return undefined;
+  const links = linksIn(textOf(event, LINKS_FIELD));
+  return links?.[0]?.url === url ? links : [{ title: "", url }];
 }
 
 /**

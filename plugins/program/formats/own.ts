@@ -38,6 +38,7 @@ export function readOwn(document: unknown): ProgramDocument {
     sessions: sessions.map(sessionOf),
     speakers: speakers.map(speakerOf),
     problems: [],
+    isExact: true,
   };
 }
 

@@ -32,8 +32,10 @@ export function readProgram(
   const start = text.slice(0, 1000).trimStart();
   if (isCsv) readCsv(text, draft);
   else if (start.startsWith("<")) readScheduleXml(text, draft);
-  else if (/^BEGIN:VCALENDAR/i.test(start)) readCalendar(text, draft);
-  else {
+  else if (/^BEGIN:VCALENDAR/i.test(start)) {
+    readCalendar(text, draft);
+    return { ...draft.finish(), hasOneLink: true };
+  } else {
     const document = parseJson(text);
     if (!isScheduleJson(document)) {
       const losses = findLosses(text);

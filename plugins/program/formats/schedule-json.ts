@@ -61,6 +61,7 @@ function eventOf(event: Json, path: string): ScheduleEvent {
     date: textOf(event.date),
     start: textOf(event.start),
     duration: textOf(event.duration),
+    end: textOf(event.end),
     room: textOf(event.room),
     persons:
       persons === undefined

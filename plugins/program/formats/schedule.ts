@@ -1,6 +1,6 @@
 import type { Position } from "../../../schemas/documents/program-document.js";
 import { type Draft, quoted } from "./draft.js";
-import { isZone, localDay, timeOfDay } from "./zones.js";
+import { isZone, localDay, localTime, timeOfDay } from "./zones.js";
 
 // What pretalx, frab and the tools of the c3voc call a schedule, of which JSON and XML are two
 // forms. Sources: the exporters of pretalx (`schedule.json`, `schedule.xml`) and frab.
@@ -24,6 +24,8 @@ export interface ScheduleEvent {
   start?: string | undefined;
   /** `HH:MM`, or days before it: `D:HH:MM`. */
   duration?: string | undefined;
+  /** The exact end, in exports of Foyer whose duration leaves out seconds. */
+  end?: string | undefined;
   room?: string | undefined;
   persons?: SchedulePerson[] | undefined;
   links?: { title?: string | undefined; url?: string | undefined }[];
@@ -95,7 +97,7 @@ export class ScheduleReader {
       ...(event.links && {
         links: event.links.map(({ title = "", url = "" }) => ({ title, url })),
       }),
-      times: { start, end: start + this.#duration(event) },
+      times: { start, end: this.#end(event, start) },
     });
   }
 
@@ -119,6 +121,12 @@ export class ScheduleReader {
     const begins = /T(\d\d:\d\d)/.exec(day.start ?? "")?.[1];
     const isNight = clock < (timeOfDay(begins ?? "00:00") ?? 0);
     return at(midnight + clock + (isNight ? DAY : 0));
+  }
+
+  #end(event: ScheduleEvent, start: number): number {
+    const end = start + this.#duration(event);
+    const exact = Date.parse(localTime(event.end ?? "") ? event.end! : "");
+    return Math.abs(exact - end) < MINUTE ? exact : end;
   }
 
   #duration({ position, duration = "" }: ScheduleEvent): number {
