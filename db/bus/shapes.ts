@@ -132,7 +132,7 @@ const ofRoom = entryWith({ room: isId });
 const ofUser = entryWith({ user: isId });
 const ofFile = entryWith({ file: isId });
 const ofSession = entryWith({ session: isId }, { fields: isTexts });
-const ofSpeaker = entryWith({ speaker: isId });
+const ofSpeaker = entryWith({ speaker: isId }, { fields: isTexts });
 const ofAnnouncement = entryWith(
   { announcement: isId, wasVisible: isFlag },
   { hidden: isAnnouncement },

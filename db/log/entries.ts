@@ -128,6 +128,8 @@ export type Change =
   | {
       type: "speaker.created" | "speaker.updated" | "speaker.deleted";
       speaker: string;
+      /** The names of the fields that an update changed. */
+      fields?: string[];
     }
   /** An import changed this many sessions. An entry for each of them precedes it. */
   | {

@@ -167,9 +167,16 @@ const table: Table = {
     type: "session.deleted",
     data: { session_id: session },
   }),
-  "speaker.created": undefined,
-  "speaker.updated": undefined,
-  "speaker.deleted": undefined,
+  "speaker.created": ({ speaker }) => ({
+    type: "speaker.created",
+    data: { speaker_id: speaker },
+  }),
+  "speaker.updated": (entry) =>
+    changed("speaker.updated", { speaker_id: entry.speaker }, entry),
+  "speaker.deleted": ({ speaker }) => ({
+    type: "speaker.deleted",
+    data: { speaker_id: speaker },
+  }),
   "program.imported": undefined,
   "program.favored": undefined,
   "program.linked": undefined,

@@ -1,3 +1,6 @@
+import type { Given } from "../log/draft.js";
+import type { Sql } from "./sql.js";
+
 /** What an erased user leaves in a table. */
 interface Trace {
   readonly table: string;
@@ -11,7 +14,7 @@ interface Trace {
  * What each erased user leaves, beside their own row and chat. What others see stays, without its author.
  * The statements run before the row of the user loses its name.
  */
-export const USER_TRACES: readonly Trace[] = [
+const USER_TRACES: readonly Trace[] = [
   {
     table: "blocks",
     statement:
@@ -90,3 +93,28 @@ export const USER_TRACES: readonly Trace[] = [
     isPersonal: true,
   },
 ];
+
+const SPEAKERS =
+  "SELECT id FROM program_speakers WHERE world_id = $1 AND user_id = $2 ORDER BY id";
+
+/**
+ * Removes what a user leaves, except their own row and chat.
+ * @param erased gets each table that had something, and whether SQLite has to rewrite it.
+ * @returns the entries of the speakers who were this user.
+ */
+export async function removeTraces(
+  sql: Sql,
+  world: string,
+  user: string,
+  erased: (table: string, isPersonal: boolean) => void,
+): Promise<Given[]> {
+  const speakers = await sql.column<string>(SPEAKERS, [world, user]);
+  for (const { table, statement, isPersonal = false } of USER_TRACES) {
+    const count = await sql.run(statement, [world, user]);
+    if (count > 0) erased(table, isPersonal);
+  }
+  return speakers.map((speaker) => ({
+    ...{ type: "speaker.updated", speaker },
+    fields: ["user_id"],
+  }));
+}

@@ -130,6 +130,18 @@ void t.test("every type is shown with its subject and author", async (t) => {
   await shows("session.created", { session_id }, api);
   await site.save("PATCH", `sessions/${session_id}/`, { title: "Closing" });
   await shows("session.updated", { session_id, fields: ["title"] });
+  const { id: speaker_id } = await site.save("POST", "speakers/", {
+    name: "Ada",
+  });
+  await shows("speaker.created", { speaker_id }, api);
+  await site.save("PATCH", `speakers/${speaker_id}/`, { name: "Bo" });
+  await shows("speaker.updated", { speaker_id, fields: ["name"] }, api);
+  const speaker_ids = [speaker_id];
+  await site.save("PATCH", `sessions/${session_id}/`, { speaker_ids });
+  await shows("session.updated", { session_id, fields: ["speaker_ids"] });
+  await site.save("DELETE", `speakers/${speaker_id}/`);
+  await shows("session.updated", { session_id, fields: ["speaker_ids"] }, api);
+  await shows("speaker.deleted", { speaker_id }, api);
   await site.save("DELETE", `sessions/${session_id}/`);
   await shows("session.deleted", { session_id });
   for (const [moderation_state, state] of [

@@ -131,12 +131,13 @@ export async function deleteRoom(
     id,
   ]);
   await leaveGroup(sql, world, hidden.view_group);
-  await roomDeleted(sql, world, id);
+  const changed = await roomDeleted(sql, world, id);
   const rules = readRoom(seen).value.permission_config;
   log.append({
     ...{ type: "room.deleted", room: id, rules },
     changes: deletedRoomChanges(seen),
   });
+  for (const entry of changed) log.append(entry);
   log.erasedData();
   return rules;
 }

@@ -1,6 +1,6 @@
 import type { UserName } from "../../../schemas/users.js";
 import { absent } from "../../rules/preconditions.js";
-import { USER_TRACES } from "../../shared/user-traces.js";
+import { removeTraces } from "../../shared/user-traces.js";
 import { IS_KNOWN } from "../../rules/rows.js";
 import { quitChat } from "../chat/chat-remains.js";
 import type { Log } from "../log/log.js";
@@ -38,14 +38,15 @@ export async function eraseUser(
     ? sql.value<string>(FIND_BY_ID, [worldId, user_id])
     : sql.value<string>(FIND_BY_TOKEN, [worldId, token_id]));
   if (id === undefined) throw absent("user");
-  for (const { table, statement } of USER_TRACES) {
-    if (await sql.run(statement, [worldId, id])) log.erased(table);
-  }
+  const speakers = await removeTraces(sql, worldId, id, (table) =>
+    log.erased(table),
+  );
   await sql.run(ERASE, [worldId, id]);
   log.erased("users");
   await quitChat(sql, worldId, id);
   log.erased(...CHAT_TABLES);
   log.append({ type: "user.erased", user: id });
+  for (const entry of speakers) log.append(entry);
   log.erasedData();
   return id;
 }

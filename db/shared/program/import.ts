@@ -173,13 +173,24 @@ function changesOf(
   return changes;
 }
 
-/** Appends the changed sessions, and one entry for all of the import. */
+/** Appends the changed speakers and sessions, and one entry for all of the import. */
 function append(
   log: DomainLog,
   world: string,
-  { sessions }: ImportPlan,
+  { sessions, speakers }: ImportPlan,
   before: Before,
 ): void {
+  for (const { id } of speakers.created) {
+    log.append(world, { type: "speaker.created", speaker: id });
+  }
+  for (const speaker of speakers.updated) {
+    const former = before.speakers.get(speaker.id)!.value;
+    log.append(world, {
+      type: "speaker.updated",
+      speaker: speaker.id,
+      fields: changedFields(former, speaker),
+    });
+  }
   const { created, updated, deleted } = sessions;
   for (const { id } of created) {
     log.append(world, { type: "session.created", session: id });

@@ -109,9 +109,12 @@ export const sessionWrites = (sql: Sql, log: DomainLog) => ({
   },
 });
 
-/** The names of the fields in which two states of a session differ. */
-export const changedFields = (before: Session, after: Session): string[] =>
-  (Object.keys(after) as (keyof Session)[]).filter(
+/** The names of the fields in which two states of a session or speaker differ. */
+export const changedFields = <T extends object>(
+  before: T,
+  after: T,
+): string[] =>
+  (Object.keys(after) as (keyof T & string)[]).filter(
     (name) =>
       after[name] !== before[name] &&
       !isDeepStrictEqual(after[name], before[name]),

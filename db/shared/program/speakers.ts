@@ -23,6 +23,7 @@ import type { DomainLog } from "../domain.js";
 import type { Sql } from "../sql.js";
 import { isWorld, referencesOf, tooLarge } from "./context.js";
 import { storeSessions, storeSpeakers } from "./rows.js";
+import { changedFields } from "./sessions.js";
 import { Changes } from "./stamps.js";
 
 const GET = `SELECT ${SPEAKER_COLUMNS} FROM program_speakers WHERE world_id = $1 AND id = $2`;
@@ -75,7 +76,8 @@ export const speakerWrites = (sql: Sql, log: DomainLog) => ({
     const growth = { characters: sizeOfRow(after) - sizeOfRow(row) };
     const large = await tooLarge(sql, world, growth);
     if (large) return { faults: large };
-    log.append(world, { type: "speaker.updated", speaker: id });
+    const fields = changedFields(before, speaker);
+    log.append(world, { type: "speaker.updated", speaker: id, fields });
     if (isSameRow(row, after)) return row;
     await storeSpeakers(sql, world, [after]);
     const changes = new Changes();
@@ -101,6 +103,12 @@ export const speakerWrites = (sql: Sql, log: DomainLog) => ({
     const changes = new Changes();
     changes.speaker(sessions);
     await changes.store(sql, world);
+    for (const session of sessions) {
+      log.append(world, {
+        ...{ type: "session.updated", session: session.id },
+        fields: ["speaker_ids"],
+      });
+    }
     log.append(world, { type: "speaker.deleted", speaker: id });
   },
 });

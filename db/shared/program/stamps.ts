@@ -1,6 +1,7 @@
 import { randomUUID } from "node:crypto";
 import { NO_ROOM, type Place, UNNAMED } from "../../contract/program.js";
 import type { Session } from "../../../schemas/program/program.js";
+import type { Given } from "../../log/draft.js";
 import type { Sql } from "../sql.js";
 
 // Versions of programs follow from stamps: random texts that are renewed with each change. So no
@@ -88,22 +89,27 @@ export async function datesChanged(sql: Sql, world: string): Promise<void> {
 }
 
 const LEAVE_ROOM = `UPDATE program_sessions SET room_id = NULL, revision = revision + 1
-  WHERE world_id = $1 AND room_id = $2`;
+  WHERE world_id = $1 AND room_id = $2 RETURNING id`;
 
 const REMOVE_PLACE =
   "DELETE FROM program_places WHERE world_id = $1 AND place = $2 RETURNING shown";
 
-/** A room was deleted: its sessions have none now. */
+/** A room was deleted: its sessions have none now. @returns the entries that say so. */
 export async function roomDeleted(
   sql: Sql,
   world: string,
   room: string,
-): Promise<void> {
-  await sql.run(LEAVE_ROOM, [world, room]);
+): Promise<Given[]> {
+  const left = await sql.column<string>(LEAVE_ROOM, [world, room]);
+  const entries = left.sort().map((session): Given => ({
+    ...{ type: "session.updated", session },
+    fields: ["room_id"],
+  }));
   const shown = await sql.value<string>(REMOVE_PLACE, [world, room]);
-  if (shown === undefined) return;
+  if (shown === undefined) return entries;
   const changes = new Changes();
   const state = shown === "" ? "draft" : "public";
   changes.session({ room_id: null, state });
   await changes.store(sql, world);
+  return entries;
 }

@@ -39,7 +39,10 @@ export async function uploadDeleted(
   await storeSpeakers(sql, world, after);
   for (const { id } of pictured) {
     changes.speaker(await sessionsNaming(sql, world, id));
-    log.append(world, { type: "speaker.updated", speaker: id });
+    log.append(world, {
+      ...{ type: "speaker.updated", speaker: id },
+      fields: ["picture"],
+    });
   }
   if (pictured.length > 0) await changes.store(sql, world);
   const config = (await sql.value<string>(CONFIG, [world]))!;

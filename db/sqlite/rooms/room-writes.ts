@@ -287,13 +287,14 @@ export function roomWrites(db: Connection, sql: Sql, log: WriteLog) {
       removeChannels.ofRoom(id);
       remove.run(id);
       quitGroup(hidden.view_group);
-      await roomDeleted(sql, worldId, id);
+      const changed = await roomDeleted(sql, worldId, id);
       const rules = readRoom(seen).value.permission_config;
       log.erasedData(worldId);
       log.append(worldId, {
         ...{ type: "room.deleted", room: id, rules },
         changes: deletedRoomChanges(seen),
       });
+      for (const entry of changed) log.append(worldId, entry);
       return rules;
     },
   };

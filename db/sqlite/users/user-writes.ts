@@ -8,7 +8,7 @@ import {
 } from "../../contract/store.js";
 import { isInactive } from "../../contract/inactive.js";
 import type { Sql } from "../../shared/sql.js";
-import { USER_TRACES } from "../../shared/user-traces.js";
+import { removeTraces } from "../../shared/user-traces.js";
 import { channelRemoval } from "../chat/chat-remains.js";
 import type { Connection } from "../engine/connection.js";
 import type { WriteLog } from "../log/log-writes.js";
@@ -206,15 +206,20 @@ export function userWrites(db: Connection, sql: Sql, log: WriteLog) {
         token_id,
       });
       if (id === undefined) throw absent("user");
-      for (const { table, statement, isPersonal } of USER_TRACES) {
-        const count = await sql.run(statement, [worldId, id]);
-        if (count > 0 && isPersonal) log.erased(table);
-      }
+      const speakers = await removeTraces(
+        sql,
+        worldId,
+        id,
+        (table, isPersonal) => {
+          if (isPersonal) log.erased(table);
+        },
+      );
       erase.run(id);
       log.erased("users");
       removeChannels.ofUser(worldId, id);
       log.erasedData(worldId);
       log.append(worldId, { type: "user.erased", user: id });
+      for (const entry of speakers) log.append(worldId, entry);
       return id;
     },
   };

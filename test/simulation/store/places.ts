@@ -233,12 +233,15 @@ export const roomStore: Sync<RoomStore> = {
         if (room === id) map.delete(key);
       }
     }
-    clearRoom(tx, world, id);
+    const left = clearRoom(tx, world, id);
     tx.erase(world);
     const rules = JSON.parse(
       permission_config,
     ) as RoomValue["permission_config"];
     tx.append(world, { type: "room.deleted", room: id, rules }, by);
+    for (const session of left) {
+      tx.append(world, { type: "session.updated", session }, by);
+    }
     return rules;
   },
 };

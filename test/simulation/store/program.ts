@@ -74,13 +74,20 @@ export function dropSession(
   tx.append(world, { type: "session.deleted", session: id }, by);
 }
 
-/** A room is deleted. Its sessions stay, without a room. */
-export function clearRoom(tx: Transaction, world: string, room: string): void {
+/** A room is deleted. Its sessions stay, without a room. @returns their ids. */
+export function clearRoom(
+  tx: Transaction,
+  world: string,
+  room: string,
+): string[] {
+  const left: string[] = [];
   const { program } = tx.tables.programs.get(world) ?? NONE;
   for (const { value } of program.sessions) {
     if (value.room_id !== room) continue;
     change(tx, world, value.id, { ...value, room_id: null });
+    left.push(value.id);
   }
+  return left.sort();
 }
 
 export const programStore: Sync<Pick<ProgramStore, "get" | "favorites">> = {

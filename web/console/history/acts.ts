@@ -5,8 +5,9 @@ type Entry = components["schemas"]["AuditEntry"];
 
 /** What entries are about: the beginnings of their types. */
 export const kinds = [
-  ...(["world", "room", "user", "announcement", "file", "session"] as const),
-  ...(["chat", "question", "poll", "webhook", "token", "results"] as const),
+  ...(["world", "room", "user", "announcement", "file"] as const),
+  ...(["session", "speaker", "chat", "question", "poll"] as const),
+  ...(["webhook", "token", "results"] as const),
 ];
 
 const known: Readonly<Record<string, Key>> = {
@@ -26,6 +27,9 @@ const known: Readonly<Record<string, Key>> = {
   "session.created": "history.sessionCreated",
   "session.updated": "history.sessionUpdated",
   "session.deleted": "history.sessionDeleted",
+  "speaker.created": "history.speakerCreated",
+  "speaker.updated": "history.speakerUpdated",
+  "speaker.deleted": "history.speakerDeleted",
   "chat.deleted": "history.messageDeleted",
   "question.updated": "history.questionUpdated",
   "question.deleted": "history.questionDeleted",
