@@ -371,10 +371,19 @@ void t.test("every write is shown, or has a reason", async (t) => {
         ...(["room.created", "speaker.created", "session.created"] as const),
       ],
       [
-        () => {
+        async () => {
+          const { sessions } = await program.get("demo");
+          const visibleRooms = sessions.flatMap(
+            ({ value }) => value.room_id ?? [],
+          );
           const changed = documentOf(["b"]);
           changed.speakers[0]!.fields.name = "new";
-          return program.import("demo", changed, {}, scope);
+          return program.import(
+            "demo",
+            changed,
+            {},
+            { visibleRooms, hosts: [] },
+          );
         },
         ...(["speaker.updated", "session.updated"] as const),
       ],
