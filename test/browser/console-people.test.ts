@@ -23,11 +23,14 @@ void t.test("people are found, silenced, banned and erased", async (t) => {
   await row("Trudy").waitFor();
   await row("Walter").waitFor();
   await row("Trudy").getByText("Online").waitFor();
+  const role = (name: string) => row(name).getByRole("cell").nth(1);
+  t.equal((await role("Trudy").innerText()).trim(), "Guest");
+  t.equal((await role("Host").innerText()).trim(), "Host");
   await host.page.getByRole("searchbox", { name: "Search people" }).fill("tru");
   await row("Walter").waitFor({ state: "detached" });
   await row("Trudy").waitFor();
 
-  const act = async (action: string) => {
+  const act = async (action: string, says = "") => {
     const direct = row("Trudy").getByRole("button", {
       name: action,
       exact: true,
@@ -42,7 +45,7 @@ void t.test("people are found, silenced, banned and erased", async (t) => {
         .click();
     }
     const sure = host.dialog();
-    await sure.waitFor();
+    await sure.getByText(says).first().waitFor();
     const typed = sure.getByRole("textbox");
     if ((await typed.count()) > 0) await typed.fill("Trudy");
     await sure.getByRole("button", { name: action, exact: true }).click();
@@ -52,7 +55,7 @@ void t.test("people are found, silenced, banned and erased", async (t) => {
   await row("Trudy").getByText("Silenced").waitFor();
   await act("Reactivate");
   await row("Trudy").getByText("Silenced").waitFor({ state: "detached" });
-  await act("Ban");
+  await act("Ban", "A guest can come back");
   await row("Trudy").getByText("Banned").waitFor();
   await troll.rooms.waitFor({ state: "detached" });
   await act("Erase");

@@ -309,6 +309,56 @@ void t.test("roles", async (t) => {
   });
 });
 
+void t.test(
+  "closing the event says who is here, and opening lets them in",
+  async (t) => {
+    const world = await site.world(t);
+    await world.room("Hallway");
+    const anna = await world.guest("Anna");
+    const host = await world.host();
+    await toPage(host, "Roles");
+    const enter = host.page.getByRole("checkbox", {
+      name: "Guest: Enter the event",
+      exact: true,
+    });
+    const close = async (answer: string) => {
+      await host.button("Save").click();
+      const dialog = host.dialog("Close the event?");
+      await dialog.getByText("1 person is here").waitFor();
+      await dialog.getByRole("button", { name: answer }).click();
+    };
+    await enter.uncheck();
+    await close("Cancel");
+    await anna.say("I am still here.");
+    await close("Save and remove them");
+    await anna.page.getByText("This event needs a personal link.").waitFor();
+    await host.page.getByText("Saved.").first().waitFor();
+    await enter.check();
+    await host.button("Save").click();
+    // The page gets no input.
+    await anna.post("I am still here.").waitFor();
+  },
+);
+
+void t.test(
+  "moderators of a plain event get their rights by one button",
+  async (t) => {
+    const { "chat.moderate": _, ...others } = testRules;
+    const rules = { ...others, "chat.moderate": ["admin"] };
+    const world = await site.world(t, { permission_config: rules });
+    const host = await world.host();
+    await toPage(host, "Roles");
+    await host.button("Let them moderate").click();
+    await host.button("Save").click();
+    await host.page.getByText("Saved.").first().waitFor();
+    t.equal(await host.button("Let them moderate").count(), 0);
+    t.match((await world.api.getWorld()).permission_config, {
+      "chat.moderate": [["admin", "moderator"]],
+      "world.announce": [["admin", "moderator"]],
+    });
+  },
+);
+
 void t.test("invitations", async (t) => {
   const ends_at = new Date(Date.now() + 7200_000).toISOString();
   const world = await site.world(t, {

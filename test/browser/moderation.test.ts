@@ -47,6 +47,7 @@ void t.test("a moderator bans a user, whose page says so", async (t) => {
   const { mona, troll, anna } = await scene(t);
   await mona.post("Buy").getByRole("button", { name: "Trudy" }).first().click();
   await mona.dialog("Trudy").getByRole("button", { name: "Ban" }).click();
+  await mona.page.getByText("A guest can come back").waitFor();
   await mona
     .dialog()
     .last()
@@ -65,3 +66,26 @@ void t.test("a moderator bans a user, whose page says so", async (t) => {
   // The page gets no input.
   await troll.post("Who was that?").waitFor();
 });
+
+void t.test(
+  "a moderator goes to the console by the link to the event",
+  async (t) => {
+    const { mona, anna, world } = await scene(t);
+    const link = (who: typeof mona) =>
+      who.page.getByRole("link", { name: "Console", exact: true });
+    t.equal(await link(anna).count(), 0, "not for people without rights");
+    const [tab] = await Promise.all([
+      mona.context.waitForEvent("page"),
+      link(mona).click(),
+    ]);
+    const nav = tab.getByRole("navigation", { name: "Console" });
+    await nav.getByRole("link", { name: "People" }).click();
+    await tab.getByRole("row").filter({ hasText: "Mona" }).waitFor();
+    await tab.getByRole("button", { name: "Sign out" }).click();
+    await tab.getByRole("textbox", { name: "Token" }).waitFor();
+    await tab.reload();
+    await tab.getByRole("textbox", { name: "Token" }).waitFor();
+    await anna.page.goto(world.console);
+    await anna.field("Token").waitFor();
+  },
+);

@@ -18,6 +18,8 @@ void t.test("the token of a link, and the link without it", async (t) => {
     ["#token=a.b.c", "a.b.c", ""],
     ["#token=a.b.c&room=r%2F1", "a.b.c", "#/rooms/r%2F1"],
     ["#room=r&token=a.b.c", "a.b.c", "#/rooms/r"],
+    ["#token=a.b.c&room=r&view=host", "a.b.c", "#/rooms/r/host"],
+    ["#token=a.b.c&view=host", "a.b.c", ""],
   ];
   for (const [hash, token, rest] of rows) {
     t.equal(tokenOf(hash), token, hash);

@@ -16,6 +16,7 @@ import {
   isTicked,
   otherTraits,
   rolesOf,
+  rolesWith,
   ruleFor,
   ruleWith,
   ticksOf,
@@ -210,6 +211,20 @@ void t.test("the events that this browser has a link for", async (t) => {
     { id: "b", title: "b" },
     { id: "a", title: "Zebra" },
   ]);
+});
+
+void t.test("people have roles", async (t) => {
+  const rows: [traits: string[], roles: unknown[], others: string[]][] = [
+    [[], [guest], []],
+    [["admin", "api"], [{ trait: "admin" }], []],
+    [["speaker", "attendee"], [attendee, speaker], []],
+    [["vip", "attendee"], [attendee], ["vip"]],
+    [["vip"], [], ["vip"]],
+    [["api"], [], ["api"]],
+  ];
+  for (const [traits, roles, others] of rows) {
+    t.same(rolesWith(traits, defaultRoles), { roles, others }, traits.join());
+  }
 });
 
 void t.test("moderators get the rights of a new event", async (t) => {

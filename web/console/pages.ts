@@ -2,7 +2,7 @@ import type { Component } from "svelte";
 import type { LiveState } from "../../client/index.js";
 import type { IconName } from "../components/Icon.svelte";
 import type { Key } from "../i18n/index.js";
-import { may } from "../lib/rights.js";
+import { may, mayAnywhere } from "../lib/rights.js";
 import Overview from "./overview/Overview.svelte";
 
 /** The groups of the menu, in their order. */
@@ -28,10 +28,6 @@ export const hasKeys = (state: LiveState) =>
 /** Whether a user may read what happened: results and the history. */
 const hasFeed = (state: LiveState) =>
   may(state, "world:api") && may(state, "world:feed");
-
-/** Whether a user has a right on the world, or on any room. */
-const anywhere = (state: LiveState, ...rights: string[]) =>
-  [state, ...state.rooms].some((it) => rights.some((right) => may(it, right)));
 
 /** All pages, in the order of the navigation. */
 export const pages: readonly ConsolePage[] = [
@@ -60,7 +56,7 @@ export const pages: readonly ConsolePage[] = [
     // `program.update` has no word of its own: without a rule, it is `room.update`.
     isFor: (state) =>
       may(state, "world:api") &&
-      (may(state, "world:update") || anywhere(state, "room:update")),
+      (may(state, "world:update") || mayAnywhere(state, "room:update")),
     load: () => import("./program/Program.svelte"),
   },
   {
@@ -69,7 +65,7 @@ export const pages: readonly ConsolePage[] = [
     icon: "stage",
     group: "Event",
     isFor: (state) =>
-      anywhere(state, "room:update", "room:delete") ||
+      mayAnywhere(state, "room:update", "room:delete") ||
       may(state, "world:rooms.create.stage"),
     load: () => import("./rooms/Rooms.svelte"),
   },

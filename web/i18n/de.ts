@@ -33,6 +33,7 @@ export const de: Messages = {
       "Die Anmeldung hat nicht geklappt. Bitte versuchen Sie es noch einmal oder fragen Sie die Veranstalter.",
   },
   attend: {
+    console: "Konsole",
     event: "Veranstaltung",
     welcome: "Willkommen! Wählen Sie den Namen, den andere sehen.",
     speakers: "Mitwirkende",
@@ -77,6 +78,8 @@ export const de: Messages = {
     denied: "Kein Zugang",
     deniedText:
       "Mit diesem Link kommen Sie nicht in die Veranstaltung. Wenn Sie einen anderen haben, öffnen Sie ihn.",
+    reopens:
+      "Sobald die Veranstaltung für Sie offen ist, kommen Sie von selbst hinein.",
     linkText:
       "Für diese Veranstaltung brauchen Sie einen persönlichen Link. Öffnen Sie den Link, den Sie von den Veranstaltern haben.",
     replaced: "Anderswo geöffnet",

@@ -32,6 +32,7 @@ export const en = {
       "The sign-in did not work. Please try again, or ask the organizers.",
   },
   attend: {
+    console: "Console",
     event: "Event",
     welcome: "Welcome! Choose the name others will see.",
     speakers: "Speakers",
@@ -74,6 +75,7 @@ export const en = {
     removed: "You were removed from this event",
     removedText:
       "A moderator removed you. If that changes, this page lets you back in by itself.",
+    reopens: "When the event opens to you, this page lets you in by itself.",
     linkText:
       "This event needs a personal link. Open the link that the organizers sent you.",
     replaced: "Opened elsewhere",

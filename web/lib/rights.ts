@@ -8,6 +8,23 @@ export const may = (
   permission: string,
 ): boolean => holder?.permissions.includes(permission) ?? false;
 
+/** Whether a user has a right on the world, or on any room. */
+export const mayAnywhere = (
+  state: LiveState,
+  ...rights: readonly string[]
+): boolean =>
+  [state, ...state.rooms].some((it) => rights.some((right) => may(it, right)));
+
+/** Whether the console has a page for a user: see `console/pages.ts`. */
+export const hasConsole = (state: LiveState): boolean =>
+  ["update", "users.list", "users.manage", "announce"].some((it) =>
+    may(state, `world:${it}`),
+  ) ||
+  may(state, "world:rooms.create.stage") ||
+  mayAnywhere(state, "room:update", "room:delete") ||
+  (may(state, "world:api") &&
+    (may(state, "world:secrets") || may(state, "world:feed")));
+
 /** The permissions that silenced people keep. */
 const QUIET = new Set([
   "world:view",

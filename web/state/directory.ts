@@ -217,6 +217,28 @@ const personOf = (
   isOnline: undefined,
 });
 
+/** How many of the people who came last are looked at, and how many at a time. */
+const MOST_SEEN = 5000;
+const SEEN = 500;
+
+/** How many people are here who are asked about: of the last few thousand who came. */
+export async function countPresent(
+  { api, live }: { api: Foyer; live: Live },
+  isAsked: (user: User) => boolean,
+): Promise<number> {
+  const ids: string[] = [];
+  let looked = 0;
+  const query = { ordering: "-last_seen", page_size: SEEN } as const;
+  for await (const user of api.users(query)) {
+    if (isAsked(user)) ids.push(user.id);
+    if (++looked === MOST_SEEN) break;
+  }
+  const online = await batches(ids, (batch) =>
+    live.call("user.online_status", { ids: batch }),
+  );
+  return Object.values(online).filter((isOnline) => isOnline).length;
+}
+
 /** Asks for 50 ids at a time, and puts the answers together. */
 async function batches<T>(
   ids: readonly string[],

@@ -20,12 +20,14 @@ export const tokenOf = (hash: string): string | undefined =>
 export const inviteOf = (hash: string): string | undefined =>
   new URLSearchParams(hash.replace(/^#/, "")).get("invite") || undefined;
 
-/** The `#` of a link without its token. */
+/** The `#` of a link without its token: the room that it names, or the view of its host. */
 export function withoutToken(hash: string): string {
   if (tokenOf(hash) === undefined) return hash;
   const params = new URLSearchParams(hash.replace(/^#/, ""));
   const room = params.get("room");
-  return room ? `#/rooms/${encodeURIComponent(room)}` : "";
+  if (!room) return "";
+  const view = params.get("view") === "host" ? "/host" : "";
+  return `#/rooms/${encodeURIComponent(room)}${view}`;
 }
 
 /** The claims of a token, unverified: only for display. */

@@ -116,6 +116,25 @@ export function ruleFor(
   return ruleFor(fallback, world, room);
 }
 
+/**
+ * The roles of a person, by the traits of their token. `api` makes no role: it comes with one that
+ * uses the HTTP API.
+ * @returns also the traits that no role has.
+ */
+export function rolesWith(
+  traits: readonly string[],
+  roles: readonly Role[],
+): { roles: readonly Role[]; others: readonly string[] } {
+  const held = roles.filter(
+    ({ trait }) => trait !== null && traits.includes(trait),
+  );
+  const others = otherTraits(traits, roles).filter(
+    (trait) => trait !== "api" || held.length === 0,
+  );
+  if (held.length > 0 || others.length > 0) return { roles: held, others };
+  return { roles: roles.filter(({ trait }) => trait === null), others };
+}
+
 /** What a moderator does. */
 const moderation: readonly PermissionKey[] = [
   ...(["chat.moderate", "question.moderate", "poll.manage"] as const),

@@ -213,6 +213,15 @@ export const de: ConsoleMessages = {
     speakerText: "Personen auf der Bühne.",
     moderator: "Moderation",
     moderatorText: "Betreut Chat, Fragen und Umfragen.",
+    closeTitle: "Veranstaltung schließen?",
+    close: "Speichern und entfernen",
+    removes: {
+      one: "{n} Person ist hier, die nicht mehr hereindarf. Sie wird jetzt entfernt.",
+      other:
+        "{n} Personen sind hier, die nicht mehr hereindürfen. Sie werden jetzt entfernt.",
+    },
+    removesSome:
+      "Personen, die hier sind und nicht mehr hereindürfen, werden jetzt entfernt.",
     moderatorIdle:
       "Die Moderation darf bisher nicht mehr als Gäste. Lassen Sie sie Chat, Fragen und Umfragen betreuen, Personen stummschalten und ausschließen und Ankündigungen machen.",
     letModerate: "Moderieren lassen",
@@ -459,10 +468,12 @@ export const de: ConsoleMessages = {
     colorAdapted: "Angepasst, damit sie lesbar ist.",
     logo: "Logo",
     uploadLogo: "Logo hochladen",
+    logo_light: "Das Logo auf hellem Grund",
+    logo_dark: "Das Logo auf dunklem Grund",
     changeLogo: "Logo ändern",
     removeLogo: "Entfernen",
     logoHint:
-      "PNG, SVG, JPEG, GIF oder WebP. Es wird etwa 40 Pixel hoch gezeigt.",
+      "PNG, SVG, JPEG, GIF oder WebP. Es wird etwa 40 Pixel hoch gezeigt. Auf dunklem Grund steht es auf einer weißen Fläche, siehe oben.",
     profileFields: "Profilfelder",
     profileFieldsHint: "Weitere Angaben im Profil, etwa Firma oder Funktion.",
     fieldLabel: "Beschriftung",
@@ -716,7 +727,7 @@ export const de: ConsoleMessages = {
     searchHint: "Nach Namen.",
     name: "Name",
     status: "Status",
-    traits: "Merkmale",
+    role: "Rolle",
     seen: "Zuletzt gesehen",
     actions: "Aktionen",
     actionsFor: "Aktionen für {name}",

@@ -202,6 +202,14 @@ export const en = {
     speakerText: "People on stage.",
     moderator: "Moderator",
     moderatorText: "Keeps the chat, questions and polls in order.",
+    closeTitle: "Close the event?",
+    close: "Save and remove them",
+    removes: {
+      one: "{n} person is here who may no longer enter. They are removed now.",
+      other:
+        "{n} people are here who may no longer enter. They are removed now.",
+    },
+    removesSome: "People who are here and may no longer enter are removed now.",
     moderatorIdle:
       "Moderators can’t do more than guests yet. Let them moderate the chat, questions and polls, silence and ban people, and make announcements.",
     letModerate: "Let them moderate",
@@ -438,9 +446,12 @@ export const en = {
     colorAdapted: "Adjusted for contrast.",
     logo: "Logo",
     uploadLogo: "Upload a logo",
+    logo_light: "The logo on a light ground",
+    logo_dark: "The logo on a dark ground",
     changeLogo: "Change the logo",
     removeLogo: "Remove",
-    logoHint: "PNG, SVG, JPEG, GIF or WebP. It is shown about 40 pixels high.",
+    logoHint:
+      "PNG, SVG, JPEG, GIF or WebP. It is shown about 40 pixels high. On a dark ground it stands on a white plate: see above.",
     profileFields: "Profile fields",
     profileFieldsHint: "Extra profile questions, such as company or role.",
     fieldLabel: "Label",
@@ -688,7 +699,7 @@ export const en = {
     searchHint: "By name.",
     name: "Name",
     status: "Status",
-    traits: "Traits",
+    role: "Role",
     seen: "Last seen",
     actions: "Actions",
     actionsFor: "Actions for {name}",
