@@ -41,7 +41,7 @@ const uploads: FastifyPluginAsync<{ config: Config["uploads"] }> = async (
   app.post(
     "/storage/upload/",
     {
-      config: { requires: uploader },
+      config: { requires: uploader, slot: "uploads" },
       onRequest,
       schema: {
         operationId: "uploadFile",

@@ -6,10 +6,13 @@ import type {
 } from "fastify";
 import fp from "fastify-plugin";
 import type { LoadLimits } from "../../config.js";
-import { uploader } from "../auth/uploader.js";
 import { Refusal } from "../http/errors.js";
 
 declare module "fastify" {
+  interface FastifyContextConfig {
+    /** Its requests count among the uploads, as those of routes that hold large bodies do. By default a call is a write. */
+    slot?: "uploads";
+  }
   interface FastifyInstance {
     /**
      * Bounds how many requests of a route are under way.
@@ -55,16 +58,19 @@ export default fp<{ load?: LoadLimits | undefined }>(
 
     app.decorateRequest("hold", null as never);
     const { requests, uploads, eventLoopDelay } = load;
-    const boundWrites = requests && boundBy(requests, "writes", tooBusy);
-    const boundUploads = uploads && boundBy(uploads, "uploads", tooBusy);
+    const boundWrites = requests
+      ? boundBy(requests, "writes", tooBusy)
+      : undefined;
+    const boundUploads = uploads
+      ? boundBy(uploads, "uploads", tooBusy)
+      : undefined;
     app.decorate("slotOf", (route: RouteOptions) => {
       // A read needs no slot: it is answered in one turn of the event loop, and
       // searches have a queue of their own (db/sqlite/engine/searcher.ts).
       if (route.method === "GET" || route.method === "HEAD") return undefined;
-      const requires = route.config?.requires;
-      if (Array.isArray(requires) && boundWrites) return boundWrites(route);
-      if (requires === uploader && boundUploads) return boundUploads(route);
-      return undefined;
+      const { requires, holdsLargeBody, slot } = route.config ?? {};
+      if (slot === "uploads" || holdsLargeBody) return boundUploads?.(route);
+      return Array.isArray(requires) ? boundWrites?.(route) : undefined;
     });
 
     if (eventLoopDelay === 0) return;

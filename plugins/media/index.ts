@@ -48,7 +48,8 @@ export default fp(
       }
       const { size, modified } = file;
       const time = modified.getTime();
-      const tag = `W/"${size.toString(16)}-${time.toString(16)}"`;
+      // It is strong, as the bytes under a key never change: a download can go on by it.
+      const tag = `"${size.toString(16)}-${time.toString(16)}"`;
       const part = select(request, {
         size,
         tag,

@@ -5,7 +5,7 @@ import type { ByteRange } from "../../db/contract/files.js";
 export interface Validators {
   /** In bytes. */
   size: number;
-  /** A weak entity tag. */
+  /** A strong entity tag. */
   tag: string;
   /** In milliseconds, in whole seconds. */
   modified: number;
@@ -28,13 +28,12 @@ export function select(
   const { "if-match": match, "if-none-match": noneMatch, range } = headers;
   const ifRange = headers["if-range"] as string | undefined;
   if (match !== undefined) {
-    // The comparison is strong, so a weak tag never matches.
-    if (match !== "*") return { status: 412 };
+    if (match !== "*" && !listOf(match).includes(tag)) return { status: 412 };
   } else if (modified > timeOf(headers["if-unmodified-since"])) {
     return { status: 412 };
   }
   if (noneMatch !== undefined) {
-    if (noneMatch === "*" || tagsOf(noneMatch).includes(opaque(tag))) {
+    if (noneMatch === "*" || listOf(noneMatch).map(opaque).includes(tag)) {
       return { status: 304 };
     }
   } else if (modified <= timeOf(headers["if-modified-since"])) {
@@ -42,7 +41,14 @@ export function select(
   }
   if (range === undefined || method !== "GET") return WHOLE;
   // Strong, too: only an equal time matches, never a weak tag.
-  if (ifRange !== undefined && timeOf(ifRange) !== modified) return WHOLE;
+  // Both comparisons are strong, so a weak tag never matches.
+  if (
+    ifRange !== undefined &&
+    ifRange !== tag &&
+    timeOf(ifRange) !== modified
+  ) {
+    return WHOLE;
+  }
   return rangeOf(range, size);
 }
 
@@ -53,8 +59,7 @@ const timeOf = (date: string | undefined): number =>
 const opaque = (tag: string) => tag.replace(/^W\//, "");
 
 /** The tags of this server hold no comma, so every comma splits a list. */
-const tagsOf = (list: string) =>
-  list.split(",").map((tag) => opaque(tag.trim()));
+const listOf = (list: string) => list.split(",").map((tag) => tag.trim());
 
 /**
  * The one part of a file that a `Range` header names (RFC 9110, section 14.1.2).

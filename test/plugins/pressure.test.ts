@@ -77,6 +77,21 @@ void t.test("uploads at a time", async (t) => {
   const { status, headers, text } = await other.answer();
   busy(t, { status, headers, body: JSON.parse(text) }, "another");
   t.equal((await call({ url: rooms, as })).status, 200, "the API goes on");
+  const imports = {
+    "PUT /api/v1/worlds/demo/program/": "text/csv",
+    "POST /storage/schedule_import/": "multipart/form-data; boundary=x",
+  };
+  for (const [line, type] of Object.entries(imports)) {
+    const wire = dial(t, port);
+    wire.send(
+      rawRequest(line, {
+        ...{ Authorization: as, "Content-Type": type },
+        ...{ "Content-Length": "1000", Expect: "100-continue" },
+      }),
+    );
+    const { status, headers, text } = await wire.answer();
+    busy(t, { status, headers, body: JSON.parse(text) }, line);
+  }
 
   slow.hangUp();
   await until(async () => {
