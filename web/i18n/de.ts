@@ -101,6 +101,10 @@ export const de: Messages = {
     newMentions: { one: "{n} neue Erwähnung", other: "{n} neue Erwähnungen" },
     newMessages: { one: "{n} neue Nachricht", other: "{n} neue Nachrichten" },
     unread: "ungelesen",
+    questionsWait: {
+      one: "{n} Frage zu prüfen",
+      other: "{n} Fragen zu prüfen",
+    },
     waiting: { one: "{n} wartet", other: "{n} warten" },
     nobody: "niemand hier",
     people: { one: "{n} Person", other: "{n} Personen" },

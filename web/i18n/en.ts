@@ -97,6 +97,10 @@ export const en = {
     newMentions: { one: "{n} new mention", other: "{n} new mentions" },
     newMessages: { one: "{n} new message", other: "{n} new messages" },
     unread: "unread",
+    questionsWait: {
+      one: "{n} question waiting",
+      other: "{n} questions waiting",
+    },
     waiting: { one: "{n} waiting", other: "{n} waiting" },
     nobody: "nobody here",
     people: { one: "{n} person", other: "{n} people" },

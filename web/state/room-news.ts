@@ -1,0 +1,116 @@
+import { readable, type Readable } from "svelte/store";
+import type { Live, LiveState, SentRoom } from "../../client/index.js";
+import { may, moduleOf } from "../lib/rights.js";
+import { isUnread } from "./rooms.js";
+import { Unseen } from "./unseen.js";
+
+// What happens in the rooms that the user has joined or moderates, while another one is open.
+
+/** What is new in a room. */
+export interface RoomNews {
+  /** How many messages are unread. */
+  readonly messages: number;
+  /** How many questions wait for the user as a moderator. */
+  readonly questions: number;
+}
+
+/** How many messages are counted; more are "99+". */
+export const MOST_COUNTED = 99;
+
+/**
+ * How often it is counted, in milliseconds. The server tells of the first unread message of a
+ * room, and tells people outside of a room nothing of its questions.
+ */
+const PACE = 15_000;
+
+/** The messages of a room behind a read pointer. */
+interface Counted {
+  readonly pointer: number;
+  readonly unseen: Unseen;
+  /** The last event that was counted. */
+  upTo: number;
+}
+
+interface NewsParts {
+  readonly live: Live;
+  /** The room that is open: nothing is new there. */
+  readonly open: () => string | undefined;
+  /** Nobody looks at a hidden page. */
+  readonly isHidden?: () => boolean;
+  readonly pace?: number;
+}
+
+/** What is new in each room, by its id. Rooms without news are left out. */
+export const newsOf = ({
+  live,
+  open,
+  isHidden = () => document.hidden,
+  pace = PACE,
+}: NewsParts): Readable<ReadonlyMap<string, RoomNews>> =>
+  readable<ReadonlyMap<string, RoomNews>>(new Map(), (set) => {
+    const counted = new Map<string, Counted>();
+    let timer: ReturnType<typeof setTimeout>;
+    let turn = 0;
+
+    async function messagesIn(state: LiveState, id: string): Promise<number> {
+      const pointer = state.readPointers[id] ?? 0;
+      let known = counted.get(id);
+      if (known?.pointer !== pointer) {
+        known = { pointer, unseen: new Unseen(), upTo: pointer };
+        counted.set(id, known);
+      }
+      while (known.unseen.count <= MOST_COUNTED) {
+        const page = { channel: id, count: 100, after_id: known.upTo };
+        const { results } = await live.call("chat.fetch", page);
+        for (const event of results) {
+          known.unseen.take(event, state.user.id);
+          known.upTo = event.event_id;
+        }
+        if (results.length < page.count) break;
+      }
+      return known.unseen.count;
+    }
+
+    const questionsIn = async (room: string): Promise<number> =>
+      (await live.call("question.list", { room })).filter(
+        ({ state }) => state === "mod_queue",
+      ).length;
+
+    async function newsIn(room: SentRoom): Promise<RoomNews> {
+      const state = live.state!;
+      const { id } = room;
+      const isMember = state.channels.some((channel) => channel.id === id);
+      const moderates =
+        moduleOf(room, "question") && may(room, "room:question.moderate");
+      return {
+        messages:
+          isMember && isUnread(state, id) ? await messagesIn(state, id) : 0,
+        questions: moderates ? await questionsIn(id) : 0,
+      };
+    }
+
+    async function look() {
+      clearTimeout(timer);
+      const now = ++turn;
+      const all = new Map<string, RoomNews>();
+      const rooms = live.isConnected && !isHidden() ? live.state?.rooms : [];
+      for (const room of rooms ?? []) {
+        if (room.id === open()) continue;
+        // A lost right or connection: the next look is soon enough.
+        const news = await newsIn(room).catch(() => undefined);
+        if (now !== turn) return;
+        if (news && news.messages + news.questions > 0) all.set(room.id, news);
+      }
+      if (live.isConnected && !isHidden()) set(all);
+      timer = setTimeout(() => void look(), pace);
+    }
+
+    const names = ["authenticated", "chat.unread_pointers"] as const;
+    const stops = names.map((name) => live.on(name, () => void look()));
+    void look();
+    return () => {
+      turn++;
+      clearTimeout(timer);
+      stops.forEach((stop) => stop());
+    };
+  });
