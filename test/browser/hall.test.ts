@@ -149,6 +149,25 @@ void t.test("who has a host view, and on a phone", async (t) => {
   await mona.message.waitFor();
 });
 
+void t.test("a host comes by a link of the console", async (t) => {
+  const world = await site.world(t);
+  const stage = await world.room("Main stage", allModules);
+  const link = `${world.attend}#/rooms/${stage}/host`;
+  const nobody = await world.visitor();
+  await nobody.page.goto(link);
+  await nobody.heading("The host view is for the team").waitFor();
+  t.same(await axe(nobody.page), []);
+  await nobody.button("Join as a guest").click();
+  await nobody.field("Your name").waitFor();
+
+  const host = await world.host();
+  await host.page.goto(link);
+  await host.button("Screens").waitFor();
+  await host.page.goto(world.attend);
+  await host.page.reload();
+  await host.message.waitFor();
+});
+
 void t.test("a screen that only looks", async (t) => {
   const world = await site.world(t);
   const stage = await world.room("Main stage", [

@@ -1,5 +1,5 @@
 import { axe } from "./axe.js";
-import { eventually, type Lifetime, Site } from "./kit.js";
+import { eventually, type Lifetime, Site, testRules } from "./kit.js";
 import t from "./tap.js";
 
 const site = await Site.open(t);
@@ -29,6 +29,15 @@ void t.test("a moderator silences a user, who can still read", async (t) => {
   await troll.page.getByText("A moderator has silenced you.").waitFor();
   await anna.say("Peace at last.");
   await troll.post("Peace at last.").waitFor();
+  await mona.post("Buy").hover();
+  await mona
+    .post("Buy")
+    .getByRole("button", { name: "Message actions" })
+    .click();
+  await mona.page.getByRole("menuitem", { name: "Reactivate" }).waitFor();
+  const again = mona.page.getByRole("menuitem", { name: "Silence" });
+  t.equal(await again.count(), 0, "the menu knows it");
+  await mona.page.keyboard.press("Escape");
 
   await mona.post("Buy").getByRole("button", { name: "Trudy" }).first().click();
   await mona
@@ -41,6 +50,20 @@ void t.test("a moderator silences a user, who can still read", async (t) => {
   );
   await troll.say("I am sorry.");
   await anna.post("I am sorry.").waitFor();
+});
+
+void t.test("an event that opens again lets guests in", async (t) => {
+  const { world, anna, mona } = await scene(t);
+  const open = (...rule: string[]) =>
+    world.api.updateWorld({
+      permission_config: { ...testRules, "world.view": rule },
+    });
+  await open("moderator");
+  await anna.heading("You have no access").waitFor();
+  await open();
+  await mona.say("Welcome back.");
+  // The page gets no input.
+  await anna.post("Welcome back.").waitFor();
 });
 
 void t.test("a moderator bans a user, whose page says so", async (t) => {

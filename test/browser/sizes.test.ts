@@ -42,6 +42,7 @@ for (const [width, height, picture] of [
     const field = await visitor.message.boundingBox();
     const news = await boxOf(".banner:last-child");
     t.ok(field!.y + field!.height <= height, "the field is in sight");
+    t.ok(field!.width >= 120, `one can write in ${field!.width} pixels`);
     t.ok(news.height <= LINE, `the announcement has one line: ${news.height}`);
     t.equal(stage.x, 0, "the picture begins at the edge");
     if (picture === "upright") {

@@ -1,7 +1,9 @@
 import { readPage } from "../lib/page.js";
 import { screenIn } from "../state/screens.js";
 import { browserShelf, forgetAll, tabShelf } from "../lib/storage.js";
+import { isHostView, routeOf } from "../state/route.js";
 import {
+  claimsOf,
   Identities,
   type Identity,
   inviteOf,
@@ -67,13 +69,28 @@ function visitors(): Identities | undefined {
 /** This browser's storage for the event; undefined at an address without one. */
 export const identities = visitors();
 
+/** A host who comes by a link of the console, or a bookmark, is the user of the console. */
+function takeHost(): void {
+  if (hall || isOfTab || !isHostView(routeOf(location.hash))) return;
+  const { token } = identitiesOf("console")?.kept ?? {};
+  if (token === undefined || identities?.kept?.token !== undefined) return;
+  const ends = claimsOf(token)?.["exp"];
+  if (typeof ends !== "number" || ends * 1000 <= Date.now()) return;
+  leaveInvite();
+  identities?.keepToken(token);
+}
+
 /**
  * As whom the page begins. A screen without a link of its own shows what the user of this
  * browser sees.
  */
-export const keptIdentity = (): Identity | undefined =>
-  (!hall && !isOfTab && invite.visitor) ||
-  (identities?.kept ?? (hall && identitiesOf("attend")?.kept));
+export function keptIdentity(): Identity | undefined {
+  takeHost();
+  return (
+    (!hall && !isOfTab && invite.visitor) ||
+    (identities?.kept ?? (hall && identitiesOf("attend")?.kept))
+  );
+}
 
 /**
  * Takes the token out of the address, where histories and screenshots would keep it.

@@ -80,6 +80,10 @@ export const de: Messages = {
       "Mit diesem Link kommen Sie nicht in die Veranstaltung. Wenn Sie einen anderen haben, öffnen Sie ihn.",
     reopens:
       "Sobald die Veranstaltung für Sie offen ist, kommen Sie von selbst hinein.",
+    hostOnly: "Die Regieansicht ist für das Team",
+    hostOnlyText:
+      "Öffnen Sie in diesem Browser zuerst Ihren Link zur Veranstaltung oder zur Konsole.",
+    toConsole: "Konsole öffnen",
     linkText:
       "Für diese Veranstaltung brauchen Sie einen persönlichen Link. Öffnen Sie den Link, den Sie von den Veranstaltern haben.",
     replaced: "Anderswo geöffnet",

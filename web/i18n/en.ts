@@ -72,6 +72,10 @@ export const en = {
     denied: "You have no access",
     deniedText:
       "You can’t join this event with this link. If you have another one, open it.",
+    hostOnly: "The host view is for the team",
+    hostOnlyText:
+      "Open your link to the event or to the console in this browser first.",
+    toConsole: "Open the console",
     removed: "You were removed from this event",
     removedText:
       "A moderator removed you. If that changes, this page lets you back in by itself.",

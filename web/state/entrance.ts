@@ -15,6 +15,8 @@ export type Refusal =
   | "expired"
   /** Guests need a link. */
   | "link"
+  /** The host view needs a link. */
+  | "host"
   /** This person is not let in. */
   | "denied"
   /** A moderator removed this person, until further notice. */

@@ -19,6 +19,10 @@ export function routeOf(hash: string): Route {
     });
 }
 
+/** Whether a route is the host view of a room. */
+export const isHostView = ([page, , part]: Route): boolean =>
+  page === "rooms" && part === "host";
+
 /** A link to a page within this one. */
 export const linkTo = (...words: string[]): string =>
   `#/${words.map(encodeURIComponent).join("/")}`;

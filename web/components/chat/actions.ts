@@ -26,6 +26,8 @@ export interface ChatActions {
   /** Goes to a message. */
   show(id: number): void;
   ask(question: Question, event: SentEvent): void;
+  /** Lets a silenced author write again. */
+  reactivate(event: SentEvent): void;
   react(event: SentEvent, emoji: string): void;
   /** Lets the user choose a reaction. */
   choose(event: SentEvent, anchor: HTMLElement): void;
