@@ -61,14 +61,21 @@ export default fp<{ load?: LoadLimits | undefined }>(
     const boundWrites = requests
       ? boundBy(requests, "writes", tooBusy)
       : undefined;
+    // A client that reads its answer slowly keeps no other one from reading.
+    const boundReads = requests
+      ? boundBy(requests, "reads", tooBusy, { untilAnswered: false })
+      : undefined;
     const boundUploads = uploads
       ? boundBy(uploads, "uploads", tooBusy)
       : undefined;
     app.decorate("slotOf", (route: RouteOptions) => {
-      // A read needs no slot: it is answered in one turn of the event loop, and
-      // searches have a queue of their own (db/sqlite/engine/searcher.ts).
-      if (route.method === "GET" || route.method === "HEAD") return undefined;
       const { requires, holdsLargeBody, slot } = route.config ?? {};
+      if (route.method === "GET" || route.method === "HEAD") {
+        // On SQLite, a read needs no slot: it is answered in one turn of the event loop, and
+        // searches have a queue of their own (db/sqlite/engine/searcher.ts).
+        if (!app.sharedHealth || !Array.isArray(requires)) return undefined;
+        return boundReads?.(route);
+      }
       if (slot === "uploads" || holdsLargeBody) return boundUploads?.(route);
       return Array.isArray(requires) ? boundWrites?.(route) : undefined;
     });
@@ -90,12 +97,15 @@ export default fp<{ load?: LoadLimits | undefined }>(
  * Bounds how many requests of some routes are under way at a time. A request is
  * under way until its response is closed and its handler has settled: a client
  * that disconnects leaves its work behind.
+ * @param options.untilAnswered whether it keeps its slot until its response is closed; otherwise
+ *   until its handler has settled, or its client has left.
  * @returns applies the bound to a route, and gives the hook that takes a slot.
  */
 function boundBy(
   max: number,
   what: string,
   tooBusy: TooBusy,
+  { untilAnswered = true } = {},
 ): (route: RouteOptions) => onRequestHookHandler {
   let underWay = 0;
 
@@ -118,6 +128,7 @@ function boundBy(
       if (!closed) release();
       closed = true;
     };
+    if (!untilAnswered) request.hold = () => close;
     // "finish" when it was answered, as an injected request never closes;
     // "close" when the client disconnected.
     reply.raw.once("finish", close);

@@ -57,6 +57,39 @@ void t.test("writes at a time", async (t) => {
   }
 });
 
+void t.test("reads of a database that is a server", async (t) => {
+  let reads = 0;
+  let release = () => {};
+  const gate = new Promise<void>((resolve) => (release = resolve));
+  const { call } = await serve(t, undefined, {
+    config: { load: { ...load, requests: 2 } },
+    health: () => ({ ok: true }) as never,
+    wrap: (store) => ({
+      ...store,
+      rooms: {
+        ...store.rooms,
+        list: async (...args) => {
+          reads++;
+          await gate;
+          return store.rooms.list(...args);
+        },
+      },
+    }),
+  });
+  const waiting = [call({ url: rooms, as }), call({ url: rooms, as })];
+  await until(() => reads === 2);
+  busy(t, await call({ url: rooms, as }), "a third");
+  const write = { method: "POST", url: rooms, as, body: { name: "A" } };
+  t.equal((await call(write)).status, 201, "a write");
+  release();
+  for (const { status } of await Promise.all(waiting)) t.equal(status, 200);
+  for (let i = 0; i < 5; i++) {
+    t.equal((await call({ url: rooms, as })).status, 200, "room again");
+    const refused = await call({ url: rooms });
+    t.equal(refused.status, 401, "and after a refusal");
+  }
+});
+
 void t.test("uploads at a time", async (t) => {
   const { app, call } = await serve(t, undefined, {
     config: { load: { ...load, uploads: 1 } },
