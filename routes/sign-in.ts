@@ -13,6 +13,7 @@ import {
   userIdOf,
 } from "../plugins/sign-in/flow.js";
 import { seal, unseal } from "../plugins/auth/sealed.js";
+import { limitRate } from "../plugins/limits/rate.js";
 import { providersOf } from "../plugins/sign-in/providers.js";
 import type { SignInProvider } from "../schemas/issuers.js";
 import type { World } from "../schemas/worlds.js";
@@ -35,11 +36,21 @@ type Request = FastifyRequest<{
 
 const config = { requires: "public" } as const;
 
+/** How many callbacks an address may make in a minute: a hall may sign in behind one address. */
+const CALLBACKS_PER_MINUTE = 300;
+
 /** Signing in with a provider of OpenID Connect: `/w/…/sign-in/…/`. */
 const routes: FastifyPluginAsync = async (app) => {
   const clients = new ProviderClients(app.outbound, (line) =>
     app.log.warn(line),
   );
+
+  // Each callback makes a request to the provider, which may block a client that fails often.
+  const limitCallbacks = limitRate(app, {
+    perMinute: CALLBACKS_PER_MINUTE,
+    what: "sign-ins",
+    keyOf: (request) => app.guests.addressOf(request.raw),
+  });
 
   app.get(
     "/w/:world/sign-in/:provider/",
@@ -74,14 +85,14 @@ const routes: FastifyPluginAsync = async (app) => {
 
   app.get(
     "/w/:world/sign-in/:provider/callback",
-    { config },
+    { config, onRequest: limitCallbacks },
     async (request, reply) => {
       const found = await providerOf(request as Request);
       if (!found) return reply.callNotFound();
       const { world, provider } = found;
       const { base, query, url } = request as Request;
       private_(reply);
-      // It serves once.
+      // The browser forgets it. A cookie that was copied is refused below.
       setCookie(reply, found, "", 0);
       try {
         const sealed = cookieIn(request.headers.cookie);
@@ -91,6 +102,9 @@ const routes: FastifyPluginAsync = async (app) => {
         if (!signIn || query.state !== signIn.state) {
           throw new SignInError("expired", "The cookie does not fit.");
         }
+        const use = `sign-in ${world.id} ${signIn.state}`;
+        const { count } = await app.events.count(use, PATIENCE);
+        if (count > 1) throw new SignInError("expired", "It was used before.");
         const answer = url.slice(url.indexOf("?"));
         const claims = await finish(clients, provider, answer, signIn);
         const hours = provider.session_hours ?? SESSION;

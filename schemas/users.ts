@@ -33,9 +33,6 @@ export const User = Type.Object(
     token_id: orNull<string>("string", {
       description: "The uid of its tokens; null for a guest.",
     }),
-    client_id: orNull<string>("string", {
-      description: "The client ID of a guest.",
-    }),
     profile: orNull<Record<string, unknown>>("object", {
       additionalProperties: true,
       description: "As in its first token, or as changed since.",
@@ -67,6 +64,25 @@ export const UserChanges = Type.Object(
 );
 export type UserChanges = Static<typeof UserChanges>;
 
+/** What a moderator decides about a person who may not have come yet. */
+export const NamedUserChanges = Type.Object(
+  {
+    token_id: Text({
+      minLength: 1,
+      maxLength: 200,
+      description: "The `uid` of the person's tokens.",
+    }),
+    moderation_state,
+  },
+  {
+    $id: "NamedUserChanges",
+    description:
+      "What a moderator decides about the person with a `uid`. Unknown fields are refused.",
+    additionalProperties: false,
+    examples: [{ token_id: "order-2000", moderation_state: "banned" }],
+  },
+);
+
 /** A user, with the decision of moderators. */
 export const ModeratedUser = Type.Object(
   {
@@ -92,7 +108,18 @@ export type UserOrdering = (typeof orderings)[number];
 export const UsersQuery = Type.Object({
   ...PageQuery.properties,
   ordering: Type.Optional(OneOf(...orderings)),
+  token_id: Type.Optional(
+    Text({ description: "Only the user with this `uid` in its tokens." }),
+  ),
+  client_id: Type.Optional(
+    Text({
+      description:
+        "Only the guest with this client ID. It is a credential, so no answer contains it.",
+    }),
+  ),
 });
+
+export type UsersQuery = Static<typeof UsersQuery>;
 
 /** A page of the users of a world. */
 export const UserList = PageOf(User, {
@@ -101,7 +128,6 @@ export const UserList = PageOf(User, {
   example: {
     id: "7c9e6679-7425-40de-944b-e07fc1f90ae7",
     token_id: "42",
-    client_id: null,
     profile: { display_name: "Ada" },
     traits: ["attendee"],
     last_seen: "2027-01-31T09:30:00.000Z",

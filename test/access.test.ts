@@ -78,6 +78,8 @@ const table: Record<string, string> = {
   "PATCH /api/v1/worlds/:world_id/": secret,
   "POST /api/v1/worlds/:world_id/delete_user": gone,
   "GET /api/v1/worlds/:world_id/users/": secret,
+  "PATCH /api/v1/worlds/:world_id/users/": secret,
+  "GET /api/v1/worlds/:world_id/users/:user_id/": secret,
   "PATCH /api/v1/worlds/:world_id/users/:user_id/": secret,
   // They have a token of their own, too.
   "GET /api/v1/worlds/": ofServer,

@@ -17,6 +17,10 @@ const fresh = () => `made ${++count}`;
 const bodies: Record<string, () => object> = {
   "/delete_user": () => ({ token_id: "subject" }),
   "/tokens/": () => ({ traits: [], expires_in: 60, page: null }),
+  "PATCH /api/v1/worlds/:world_id/users/": () => ({
+    token_id: "subject",
+    moderation_state: "none",
+  }),
   "/users/:user_id/": () => ({ moderation_state: "none" }),
   "/announcements/": () => ({ text: fresh() }),
   "/announcements/:announcement_id/": () => ({ text: fresh() }),

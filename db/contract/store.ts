@@ -136,6 +136,8 @@ export type ModerationState = "" | "silenced" | "banned";
  * an erased user keeps the id, with everything else at its default.
  */
 export interface UserRecord extends Readonly<Omit<User, "last_seen">> {
+  /** The client ID of a guest, which is a credential; null for others. */
+  readonly client_id: string | null;
   /** When the user last entered or uploaded, in milliseconds since 1970. */
   readonly last_seen: number;
   readonly moderation_state: ModerationState;
@@ -619,6 +621,17 @@ export interface UserStore {
   moderate(
     worldId: string,
     id: string,
+    state: ModerationState,
+    by?: Author,
+  ): Promise<UserRecord>;
+  /**
+   * The same about the person whose tokens have a `uid`. It creates the user of a person who
+   * has not come yet, without traits.
+   * @throws {StoreError} `absent` if the world does not exist.
+   */
+  moderateNamed(
+    worldId: string,
+    tokenId: string,
     state: ModerationState,
     by?: Author,
   ): Promise<UserRecord>;

@@ -5,7 +5,6 @@ import { results } from "./results.js";
 const COLUMNS = [
   "id",
   "token_id",
-  "client_id",
   "display_name",
   "traits",
   "moderation_state",
@@ -13,10 +12,10 @@ const COLUMNS = [
   "last_seen",
 ] as const;
 
-const toPerson = ({ id, token_id, client_id, ...user }: ListedUser) => {
+const toPerson = ({ id, token_id, ...user }: ListedUser) => {
   const name = user.profile?.display_name;
   return {
-    ...{ id, token_id, client_id },
+    ...{ id, token_id },
     display_name: typeof name === "string" ? name : null,
     traits: user.traits,
     moderation_state: user.moderation_state || "none",

@@ -222,6 +222,11 @@ function storeIn(
           worldId,
           await writer.run("updateUser", by, worldId, id, changes),
         ),
+      moderateNamed: async (worldId, tokenId, state, by) =>
+        users.written(
+          worldId,
+          await writer.run("moderateNamed", by, worldId, tokenId, state),
+        ),
       moderate: async (worldId, id, state, by) =>
         users.written(
           worldId,

@@ -43,7 +43,9 @@ async function reader(request: FastifyRequest): Promise<void> {
   const found = world && unsealReport(world.value, report);
   const user = found && (await users.get(world_id, found.user));
   if (!user || user.deleted) throw forbidden();
-  const caller = { traits: new Set(found.traits) };
+  // The traits of the token, as far as the user still has them.
+  const traits = found.traits.filter((trait) => user.traits.includes(trait));
+  const caller = { traits: new Set(traits) };
   const keys = ["world.view", "world.feed"] as const;
   const isGone = keys.some((key) => isWithheld(user.moderation_state, key));
   if (isGone || !may(caller, keys, { world: world.value })) throw forbidden();
@@ -57,7 +59,7 @@ const getReport = endpoint(
     operationId: "getReport",
     summary: "Get a report",
     description:
-      "The address of `world.report.status` holds all that it needs. It is good for an hour, as long as the person who asked for it keeps the right.",
+      "The address of `world.report.status` holds all that it needs. It is good for an hour, but not longer than the token of the person who asked for it, and as long as this person keeps the right.",
     tags: ["results"],
     params: ReportParams,
   },

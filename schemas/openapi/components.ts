@@ -39,6 +39,7 @@ import { Token, TokenDraft } from "../tokens.js";
 import {
   ModeratedUser,
   User,
+  NamedUserChanges,
   UserChanges,
   UserList,
   UserName,
@@ -84,6 +85,7 @@ export const components: readonly TSchema[] = [
   User,
   UserList,
   UserName,
+  NamedUserChanges,
   UserChanges,
   ModeratedUser,
   Announcement,

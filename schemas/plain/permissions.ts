@@ -249,6 +249,25 @@ export const SEE: readonly PermissionKey[] = ["room.view"];
 /** The keys for what users do on the websocket, and hosts by a call. */
 export const LIVE: readonly PermissionKey[] = ["world.view"];
 
+/** The keys of the people who run an event. Only their equals decide about them. */
+const RUNNING: readonly PermissionKey[] = [
+  "world.secrets",
+  "world.update",
+  "user.manage",
+];
+
+/**
+ * Whether a user is out of reach for a caller: the user's traits grant a key of those who run the
+ * event, and the caller lacks this key.
+ * @param may whether the caller has a key.
+ */
+export const isOutOfReach = (
+  traits: readonly string[],
+  world: PermissionConfig,
+  may: (key: PermissionKey) => boolean,
+): boolean =>
+  RUNNING.some((key) => !may(key) && allows(key, new Set(traits), world));
+
 /** The keys that silenced users keep. */
 const SILENCED: ReadonlySet<PermissionKey> = new Set<PermissionKey>([
   "world.view",

@@ -38,6 +38,9 @@ void t.test("the users of a world", async (t) => {
   const before = Date.now();
   await until(() => Date.now() > before);
   await uploadAs(server, "Client guest");
+  interface Listed {
+    results: { id: string }[];
+  }
   const { body } = await server.call({
     url: "/api/v1/worlds/demo/users/",
     as: admin("demo"),
@@ -51,7 +54,6 @@ void t.test("the users of a world", async (t) => {
       {
         id: kept[0]!.id,
         token_id: "ada",
-        client_id: null,
         profile,
         traits: ["x"],
         last_seen: new Date(kept[0]!.last_seen).toISOString(),
@@ -59,13 +61,137 @@ void t.test("the users of a world", async (t) => {
       {
         id: kept[1]!.id,
         token_id: null,
-        client_id: "guest",
         profile: null,
         traits: [],
         last_seen: new Date(kept[1]!.last_seen).toISOString(),
       },
     ],
   });
+  for (const [query, ids] of [
+    ["token_id=ada", [0]],
+    ["client_id=guest", [1]],
+    ["token_id=guest", []],
+    ["client_id=ada", []],
+    ["client_id=gues", []],
+    ["token_id=ada&client_id=guest", []],
+    ["token_id=eve", []],
+    ["token_id=gone", []],
+    ["token_id=ada&page=2", []],
+    ["client_id=guest&cursor=", [1]],
+  ] as const) {
+    const found = await server.call({
+      url: `/api/v1/worlds/demo/users/?${query}`,
+      as: admin("demo"),
+    });
+    t.strictSame(
+      (found.body as Listed).results.map(({ id }) => id),
+      ids.map((at) => kept[at]!.id),
+      query,
+    );
+    t.notMatch(found.text, /"client_id"|"guest"/, query);
+  }
+  const one = await server.call({
+    url: `/api/v1/worlds/demo/users/${kept[1]!.id}/`,
+    as: admin("demo"),
+  });
+  t.strictSame(one.body, {
+    ...(body as Listed).results[1],
+    moderation_state: "none",
+  });
+});
+
+void t.test("a person is banned before the first visit", async (t) => {
+  const server = await serve(t);
+  const users = "/api/v1/worlds/demo/users/";
+  const decide = (
+    token_id: string,
+    moderation_state: string,
+    as = admin("demo"),
+  ) =>
+    server.call({
+      method: "PATCH",
+      url: users,
+      as,
+      body: { token_id, moderation_state },
+    });
+  const banned = await decide("order-2000", "banned");
+  t.equal(banned.status, 200);
+  t.match(banned.body, {
+    token_id: "order-2000",
+    profile: null,
+    traits: [],
+    moderation_state: "banned",
+  });
+  const guest = user("demo", "order-2000", { traits: ["admin", "api"] });
+  t.equal((await server.call({ url: users, as: guest })).status, 403);
+  t.equal(
+    (await upload(server, fileForm("a.pdf", PDF), { as: guest, headers: demo }))
+      .status,
+    403,
+  );
+  const again = await decide("order-2000", "none");
+  t.strictSame(again.body, {
+    ...(banned.body as object),
+    moderation_state: "none",
+  });
+  t.equal((await server.call({ url: users, as: guest })).status, 200);
+  const cases: [name: string, body: object, status: number, as?: string][] = [
+    ["without a uid", { moderation_state: "banned" }, 400],
+    ["an empty uid", { token_id: "", moderation_state: "banned" }, 400],
+    ["another state", { token_id: "a", moderation_state: "x" }, 400],
+    ["more", { token_id: "a", moderation_state: "none", x: 1 }, 400],
+    ["oneself", { token_id: "me", moderation_state: "banned" }, 400, user("demo", "me", { traits: ["admin", "api"] })],
+    ["without the right", { token_id: "a", moderation_state: "none" }, 403, user("demo", "b", { traits: ["api"] })],
+  ]; // prettier-ignore
+  for (const [name, body, status, as = admin("demo")] of cases) {
+    const answer = await server.call({ method: "PATCH", url: users, as, body });
+    t.equal(answer.status, status, name);
+  }
+  t.equal((await usersOf(server.store, "demo")).length, 1);
+});
+
+void t.test("who is out of reach", async (t) => {
+  const server = await serve(t);
+  await server.store.worlds.update("demo", {
+    permission_config: {
+      "world.api": [["api", "bot"]],
+      "world.secrets": ["owner"],
+      "world.update": [["owner", "admin"]],
+      "user.manage": [["owner", "admin", "moderator"]],
+      "user.delete": [["owner", "admin", "moderator"]],
+    },
+  });
+  const roles = ["owner", "admin", "moderator", "guest"];
+  const cases: [as: string, reached: string[]][] = [
+    ["moderator", ["moderator", "guest"]],
+    ["admin", ["admin", "moderator", "guest"]],
+    ["owner", roles],
+  ];
+  for (const [role, reached] of cases) {
+    const as = user("demo", `the ${role}`, { traits: [role, "api"] });
+    for (const subject of roles) {
+      const body = { token_id: `${subject} of ${role}` };
+      await uploadAs(
+        server,
+        user("demo", body.token_id, { traits: [subject] }),
+      );
+      const { id } = (await server.store.users.find("demo", {
+        tokenId: body.token_id,
+      }))!;
+      const name = `${role} about ${subject}`;
+      const is = reached.includes(subject);
+      const users = "/api/v1/worlds/demo/users/";
+      const moderation = { moderation_state: "silenced" };
+      for (const [method, path, sent, status] of [
+        ["PATCH", `${users}${id}/`, moderation, 200],
+        ["PATCH", users, { ...moderation, ...body }, 200],
+        ["POST", url, { user_id: id }, 204],
+      ] as const) {
+        const answer = await server.call({ method, url: path, as, body: sent });
+        t.equal(answer.status, is ? status : 403, `${method} ${path}: ${name}`);
+      }
+    }
+  }
 });
 
 void t.test("what delete_user answers", async (t) => {

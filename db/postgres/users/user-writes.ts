@@ -152,6 +152,42 @@ export async function moderateUser(
   return row;
 }
 
+const FIND_BY_TOKEN = `SELECT id FROM users WHERE world_id = $1
+  AND foyer_digest(token_id) = foyer_digest($2) AND token_id = $2`;
+
+const CREATE_NAMED = `INSERT INTO users (world_id, id, token_id, traits, last_seen,
+    display_name_folded, fields_folded, created)
+  SELECT id, $2, $3, '[]', $4::bigint, $5, $6, $4::bigint FROM worlds WHERE id = $1`;
+
+/**
+ * Decides about the person whose tokens have a `uid`, and creates the user if need be.
+ * @throws {StoreError} `absent` on `world`.
+ */
+export async function moderateNamed(
+  sql: Sql,
+  log: Log,
+  worldId: string,
+  tokenId: string,
+  state: ModerationState,
+): Promise<UserRow> {
+  const known = await sql.value<string>(FIND_BY_TOKEN, [worldId, tokenId]);
+  if (known !== undefined && known !== null) {
+    return moderateUser(sql, log, worldId, known, state);
+  }
+  const id = randomUUID();
+  const created = await sql.run(CREATE_NAMED, [
+    worldId,
+    id,
+    tokenId,
+    Date.now(),
+    foldedNameOf(undefined),
+    foldedFieldsOf(undefined),
+  ]);
+  if (created === 0) throw absent("world");
+  log.append(enteredUser(id, true));
+  return moderateUser(sql, log, worldId, id, state);
+}
+
 const isKnown = (id: string) =>
   `EXISTS (SELECT FROM users WHERE world_id = $1 AND id = ${id} AND ${IS_KNOWN})`;
 

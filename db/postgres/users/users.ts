@@ -13,6 +13,7 @@ import { searchUsers } from "./user-search.js";
 import {
   blockUser,
   enterUser,
+  moderateNamed,
   moderateUser,
   unblockUser,
   updateUser,
@@ -73,6 +74,14 @@ export function userStore(db: Database): UserStore {
         await db.write(
           worldId,
           (sql, log) => moderateUser(sql, log, worldId, id, state),
+          by,
+        ),
+      ),
+    moderateNamed: async (worldId, tokenId, state, by) =>
+      toUser(
+        await db.write(
+          worldId,
+          (sql, log) => moderateNamed(sql, log, worldId, tokenId, state),
           by,
         ),
       ),

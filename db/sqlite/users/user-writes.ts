@@ -99,6 +99,42 @@ export function userWrites(db: Connection, sql: Sql, log: WriteLog) {
     if (!ids.every((id) => isKnown.get(id, worldId))) throw absent("user");
   }
 
+  /** Creates a user. @throws {StoreError} `absent` if the world does not exist. */
+  function createUser(
+    worldId: string,
+    id: string,
+    { tokenId, clientId, traits, profile, login, pretalxId }: SentVisitor,
+    now: number,
+  ): UserRow {
+    if (!findWorld.get(worldId)) throw absent("world");
+    return create.get(
+      id,
+      worldId,
+      tokenId ?? null,
+      tokenId === undefined ? clientId : null,
+      profile ? JSON.stringify(profile) : null,
+      JSON.stringify(traits),
+      now,
+      login ? now : null,
+      pretalxId ?? null,
+      foldedNameOf(profile),
+      foldedFieldsOf(profile),
+      now,
+    )!;
+  }
+
+  function moderateUser(
+    worldId: string,
+    id: string,
+    state: ModerationState,
+  ): UserRow {
+    const before = select.get(id, worldId);
+    const row = moderate.get(state, state, id, worldId);
+    if (!before || !row) throw absent("user");
+    log.append(worldId, moderatedUser(before, row));
+    return row;
+  }
+
   return {
     /**
      * Creates or refreshes a user.
@@ -109,7 +145,7 @@ export function userWrites(db: Connection, sql: Sql, log: WriteLog) {
       visitor: SentVisitor,
       now = Date.now(),
     ): UserRow {
-      const { tokenId, clientId, profile, login, pretalxId } = visitor;
+      const { clientId, login } = visitor;
       const traits = JSON.stringify(visitor.traits);
       const old = findNamed(worldId, visitor);
       if (old?.moderation_state === "banned") return old;
@@ -124,28 +160,15 @@ export function userWrites(db: Connection, sql: Sql, log: WriteLog) {
         }
         return { ...old, traits, last_seen: now, last_login };
       }
-      if (!findWorld.get(worldId)) throw absent("world");
       const id = randomUUID();
+      const row = createUser(worldId, id, visitor, now);
       const entry = enteredUser(id, true);
       // A host made the screen; people make themselves by their first login.
       if (kindOf({ client_id: clientId }) === "kiosk") {
         log.append(worldId, entry);
         log.append(worldId, noted(kioskCreated(id)));
       } else log.appendOf(worldId, id, entry);
-      return create.get(
-        id,
-        worldId,
-        tokenId ?? null,
-        tokenId === undefined ? clientId : null,
-        profile ? JSON.stringify(profile) : null,
-        traits,
-        now,
-        login ? now : null,
-        pretalxId ?? null,
-        foldedNameOf(profile),
-        foldedFieldsOf(profile),
-        now,
-      )!;
+      return row;
     },
 
     updateUser(
@@ -171,12 +194,19 @@ export function userWrites(db: Connection, sql: Sql, log: WriteLog) {
       return select.get(id, worldId)!;
     },
 
-    moderateUser(worldId: string, id: string, state: ModerationState): UserRow {
-      const before = select.get(id, worldId);
-      const row = moderate.get(state, state, id, worldId);
-      if (!before || !row) throw absent("user");
-      log.append(worldId, moderatedUser(before, row));
-      return row;
+    moderateUser,
+
+    moderateNamed(
+      worldId: string,
+      tokenId: string,
+      state: ModerationState,
+    ): UserRow {
+      const known = findNamed(worldId, { tokenId });
+      if (known) return moderateUser(worldId, known.id, state);
+      const id = randomUUID();
+      createUser(worldId, id, { tokenId, traits: [] }, Date.now());
+      log.append(worldId, enteredUser(id, true));
+      return moderateUser(worldId, id, state);
     },
 
     blockUser(worldId: string, id: string, other: string): void {

@@ -1,3 +1,4 @@
+import type { RoomValue } from "../../../db/contract/store.js";
 import type { Commands } from "../../../schemas/live/index.js";
 import { RoomChanges } from "../../../schemas/rooms.js";
 import { compileValidator, scheduleFault } from "../../../schemas/validate.js";
@@ -5,6 +6,7 @@ import { given } from "../../../schemas/plain/given.js";
 import type { Context, RoomContext } from "../../context.js";
 import type { CommandTable } from "../../module.js";
 import { invalidPayload, LiveError } from "../../rules/problems.js";
+import { mayInRoom } from "../../rules/rights.js";
 import { roomSettings } from "../../rules/shapes.js";
 import type { RoomPorts } from "./ports.js";
 
@@ -76,22 +78,43 @@ async function patchConfig(
   return roomSettings(updated.value);
 }
 
-async function listConfigs({ ports, connection }: Context<RoomPorts>) {
-  const settings: ReturnType<typeof roomSettings>[] = [];
+/** All rooms in their order, and whether the caller sees each. */
+async function roomsFor(context: Context<RoomPorts>) {
+  const { ports, connection, login, world } = context;
+  const rooms: { room: RoomValue; isSeen: boolean }[] = [];
   for (let page = 1; ; page++) {
     const selection = { page, pageSize: PAGE };
     const found = await ports.store.rooms.all(connection.world, selection);
-    settings.push(...found.map(({ value }) => roomSettings(value)));
-    if (found.length < PAGE) return settings;
+    for (const { value: room } of found) {
+      const isSeen = mayInRoom(login, "room.view", world.value, room);
+      rooms.push({ room, isSeen });
+    }
+    if (found.length < PAGE) return rooms;
   }
 }
 
+async function listConfigs(context: Context<RoomPorts>) {
+  const rooms = await roomsFor(context);
+  return rooms.flatMap(({ room, isSeen }) =>
+    isSeen ? roomSettings(room) : [],
+  );
+}
+
+/** Rooms that the caller does not see keep their places among the others. */
 async function reorder(
   context: Context<RoomPorts>,
   payload: Commands["room.config.reorder"]["payload"],
 ) {
   const { ports, connection } = context;
-  const ids = payload.filter((id): id is string => typeof id === "string");
+  const rooms = await roomsFor(context);
+  const seen = new Set(
+    rooms.flatMap(({ room, isSeen }) => (isSeen ? room.id : [])),
+  );
+  const named = payload.filter((id) => seen.has(id as string)) as string[];
+  const order = new Set([...named, ...seen]).values();
+  const ids = rooms.map(({ room, isSeen }) =>
+    isSeen ? order.next().value! : room.id,
+  );
   await ports.store.rooms.reorder(connection.world, ids, connection.author);
   return listConfigs(context);
 }

@@ -9,7 +9,7 @@ import { invalidPayload, worldDenied } from "../../rules/problems.js";
 import { isSilenced } from "../../rules/rights.js";
 import { finding } from "./finding.js";
 import { decisions } from "./moderation.js";
-import { personNamed, type UserPorts } from "./people.js";
+import { subjectNamed, type UserPorts } from "./people.js";
 import { requireSeen } from "./screens.js";
 
 /** The largest client state, in bytes of JSON. */
@@ -75,7 +75,7 @@ async function updateOther(
     client_state: [client_state, MAX_CLIENT_STATE],
   });
   const { ports, connection } = context;
-  const user = await personNamed(context, payload);
+  const user = await subjectNamed(context, payload);
   const { id } = user;
   const isScreen = kindOf(user) === "kiosk";
   if (profile && isScreen) await requireSeen(context, { profile });

@@ -1,7 +1,13 @@
 import type { UserRecord } from "../../../db/contract/store.js";
 import type { Context, Sender } from "../../context.js";
 import type { CommandTable } from "../../module.js";
-import { type Named, personNamed, shown, type UserPorts } from "./people.js";
+import {
+  type Named,
+  personNamed,
+  shown,
+  subjectNamed,
+  type UserPorts,
+} from "./people.js";
 
 // What users decide about others: moderators about all, and each user about whom they block.
 
@@ -40,7 +46,7 @@ export const decisions: CommandTable<
 
 function moderate(state: UserRecord["moderation_state"], action: string) {
   return async (context: Context<UserPorts, Sender>, payload: Named) => {
-    const { id } = await personNamed(context, payload, action);
+    const { id } = await subjectNamed(context, payload, action);
     const { ports, connection } = context;
     await ports.store.users.moderate(
       connection.world,
@@ -53,7 +59,7 @@ function moderate(state: UserRecord["moderation_state"], action: string) {
 }
 
 async function erase(context: Context<UserPorts>, payload: Named) {
-  const { id } = await personNamed(context, payload, "delete");
+  const { id } = await subjectNamed(context, payload, "delete");
   const { ports, connection } = context;
   const name = { user_id: id };
   await ports.store.users.erase(connection.world, name, connection.author);

@@ -1,10 +1,11 @@
 import type { UserRecord, UserStore } from "../../../db/contract/store.js";
 import type { Clock } from "../../../db/log/clock.js";
 import type { Commands } from "../../../schemas/live/index.js";
+import { isOutOfReach } from "../../../schemas/plain/permissions.js";
 import { uuid } from "../../../schemas/plain/texts.js";
 import type { Context, Sender } from "../../context.js";
 import type { Presence } from "../../people/presence.js";
-import { LiveError, unknownUser } from "../../rules/problems.js";
+import { LiveError, unknownUser, worldDenied } from "../../rules/problems.js";
 import { publicUser } from "../../rules/shapes.js";
 import type { Connection } from "../../socket/connection.js";
 import type { ScreenPorts } from "./screens.js";
@@ -62,6 +63,23 @@ export async function personNamed(
 ): Promise<UserRecord> {
   const user = await userNamed(context, payload, action);
   if (user.deleted) throw unknownUser();
+  return user;
+}
+
+/**
+ * The person that a payload names, for a decision of the caller about them.
+ * @throws {LiveError} `auth.denied` if the person runs the event with rights that the caller lacks.
+ */
+export async function subjectNamed(
+  context: Context<UserPorts, Sender>,
+  payload: Named,
+  action?: string,
+): Promise<UserRecord> {
+  const user = await personNamed(context, payload, action);
+  const { permission_config } = context.world.value;
+  if (isOutOfReach(user.traits, permission_config, context.may)) {
+    throw worldDenied();
+  }
   return user;
 }
 

@@ -167,7 +167,7 @@ function generate(name: ReportName) {
   };
 }
 
-/** For how long the address of a report is good, in milliseconds. */
+/** For how long the address of a report is good at most, in milliseconds. It ends with the token. */
 const HOUR = 3_600_000;
 
 async function status(
@@ -181,7 +181,10 @@ async function status(
     user: me.id,
     traits: [...login.traits],
     key: login.identity.key,
-    ends: ports.clock.date() + HOUR,
+    ends: Math.min(
+      ports.clock.date() + HOUR,
+      (login.identity.expires ?? Infinity) * 1000,
+    ),
   });
   const path = `/api/v1/worlds/${encodeURIComponent(connection.world)}/reports/${address}/`;
   return { ready: true, result: `${connection.base}${path}` };

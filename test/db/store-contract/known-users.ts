@@ -148,6 +148,24 @@ export async function knownUserContract(base: Contract): Promise<void> {
     t.equal((await users.enter("demo", ada)).moderation_state, "");
   });
 
+  await contract("a person is moderated by a uid", async (t, store, open) => {
+    const { users } = store;
+    const other = await open();
+    const made = await users.moderateNamed("demo", "later", "banned");
+    t.match(made, {
+      token_id: "later",
+      moderation_state: "banned",
+      traits: [],
+    });
+    const visitor = { tokenId: "later", traits: new Set(["admin"]) };
+    t.equal((await other.users.enter("demo", visitor)).id, made.id);
+    t.equal((await users.enter("demo", visitor)).moderation_state, "banned");
+    const again = await users.moderateNamed("demo", "later", "");
+    t.strictSame([again.id, again.moderation_state], [made.id, ""]);
+    t.strictSame((await users.enter("demo", visitor)).traits, ["admin"]);
+    await fails(t, users.moderateNamed("none", "later", "banned"), "absent");
+  });
+
   await contract("who may not upload", async (t, store) => {
     const { users, files } = store;
     for (const [visitor, state] of [

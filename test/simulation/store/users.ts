@@ -109,6 +109,9 @@ export const userStore: Sync<UserStore> = {
     tx.append(world, { type: "user.moderated", user: id }, by);
     return save(tx, { ...old, moderation_state: state });
   },
+  moderateNamed() {
+    throw new Error("The simulation does not moderate by a uid.");
+  },
   block(tx, world, user, other, by) {
     for (const id of [user, other]) expectUser(tx.tables, world, id);
     const key = keyOf(user, other);
