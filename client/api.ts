@@ -284,7 +284,11 @@ export interface paths {
     delete?: never;
     options?: never;
     head?: never;
-    patch?: never;
+    /**
+     * Ban, silence or reactivate the person with a uid
+     * @description The person need not have come yet: then it makes the user, so that the decision holds from the first visit on. Nobody moderates themselves, or a person with rights that they lack.
+     */
+    patch: operations["moderateNamedUser"];
     trace?: never;
   };
   "/api/v1/worlds/{world_id}/users/{user_id}": {
@@ -294,7 +298,8 @@ export interface paths {
       path?: never;
       cookie?: never;
     };
-    get?: never;
+    /** Get a user */
+    get: operations["getUser"];
     put?: never;
     post?: never;
     delete?: never;
@@ -318,7 +323,7 @@ export interface paths {
     put?: never;
     /**
      * Forget a user
-     * @description Erases everything that identifies the user. The user's files stay, without an owner.
+     * @description Erases everything that identifies the user. The user's files stay, without an owner. Nobody erases a person with rights that they lack.
      */
     post: operations["deleteUser"];
     delete?: never;
@@ -508,7 +513,7 @@ export interface paths {
     };
     /**
      * Get a report
-     * @description The address of `world.report.status` holds all that it needs. It is good for an hour, as long as the person who asked for it keeps the right.
+     * @description The address of `world.report.status` holds all that it needs. It is good for an hour, but not longer than the token of the person who asked for it, and as long as this person keeps the right.
      */
     get: operations["getReport"];
     put?: never;
@@ -1766,8 +1771,6 @@ export interface components {
       id: string;
       /** @description The uid of its tokens; null for a guest. */
       token_id: string | null;
-      /** @description The client ID of a guest. */
-      client_id: string | null;
       /** @description As in its first token, or as changed since. */
       profile: {
         [key: string]: unknown;
@@ -1790,7 +1793,6 @@ export interface components {
      *         {
      *           "id": "7c9e6679-7425-40de-944b-e07fc1f90ae7",
      *           "token_id": "42",
-     *           "client_id": null,
      *           "profile": {
      *             "display_name": "Ada"
      *           },
@@ -1824,6 +1826,19 @@ export interface components {
       token_id?: string;
     };
     /**
+     * @description What a moderator decides about the person with a `uid`. Unknown fields are refused.
+     * @example {
+     *       "token_id": "order-2000",
+     *       "moderation_state": "banned"
+     *     }
+     */
+    NamedUserChanges: {
+      /** @description The `uid` of the person's tokens. */
+      token_id: string;
+      /** @enum {string} */
+      moderation_state: "none" | "silenced" | "banned";
+    };
+    /**
      * @description What a moderator decides about a user: `none` reactivates. Unknown fields are refused.
      * @example {
      *       "moderation_state": "silenced"
@@ -1842,8 +1857,6 @@ export interface components {
       id: string;
       /** @description The uid of its tokens; null for a guest. */
       token_id: string | null;
-      /** @description The client ID of a guest. */
-      client_id: string | null;
       /** @description As in its first token, or as changed since. */
       profile: {
         [key: string]: unknown;
@@ -4039,6 +4052,10 @@ export interface operations {
         /** @description Instead of `page`: empty for the first page, then as in `next`. A page begins where the last one ended, whatever was added or deleted meanwhile. */
         cursor?: string;
         ordering?: "created" | "-created" | "last_seen" | "-last_seen";
+        /** @description Only the user with this `uid` in its tokens. */
+        token_id?: string;
+        /** @description Only the guest with this client ID. It is a credential, so no answer contains it. */
+        client_id?: string;
       };
       header?: never;
       path: {
@@ -4065,6 +4082,84 @@ export interface operations {
         };
       };
       400: components["responses"]["InvalidData"];
+      401: components["responses"]["Unauthenticated"];
+      403: components["responses"]["Forbidden"];
+      429: components["responses"]["TooMany"];
+      500: components["responses"]["Failed"];
+      503: components["responses"]["NotNow"];
+    };
+  };
+  moderateNamedUser: {
+    parameters: {
+      query?: never;
+      header?: never;
+      path: {
+        /**
+         * @description The identifier of a world.
+         * @example sample
+         */
+        world_id: string;
+      };
+      cookie?: never;
+    };
+    requestBody: {
+      content: {
+        "application/json": components["schemas"]["NamedUserChanges"];
+      };
+    };
+    responses: {
+      /** @description A user, with the decision of moderators. A banned user who is silenced stays banned. */
+      200: {
+        headers: {
+          "X-Request-Id": components["headers"]["X-Request-Id"];
+          "X-Content-Type-Options": components["headers"]["X-Content-Type-Options"];
+          "Cache-Control": components["headers"]["Cache-Control"];
+          [name: string]: unknown;
+        };
+        content: {
+          "application/json": components["schemas"]["ModeratedUser"];
+        };
+      };
+      400: components["responses"]["InvalidData"];
+      401: components["responses"]["Unauthenticated"];
+      403: components["responses"]["Forbidden"];
+      412: components["responses"]["Changed"];
+      413: components["responses"]["TooLarge"];
+      415: components["responses"]["NotJson"];
+      429: components["responses"]["TooMany"];
+      500: components["responses"]["Failed"];
+      503: components["responses"]["NotNow"];
+    };
+  };
+  getUser: {
+    parameters: {
+      query?: never;
+      header?: never;
+      path: {
+        /**
+         * @description The identifier of a world.
+         * @example sample
+         */
+        world_id: string;
+        user_id: string;
+      };
+      cookie?: never;
+    };
+    requestBody?: never;
+    responses: {
+      /** @description A user, with the decision of moderators. A banned user who is silenced stays banned. */
+      200: {
+        headers: {
+          "X-Request-Id": components["headers"]["X-Request-Id"];
+          "X-Content-Type-Options": components["headers"]["X-Content-Type-Options"];
+          "Cache-Control": components["headers"]["Cache-Control"];
+          [name: string]: unknown;
+        };
+        content: {
+          "application/json": components["schemas"]["ModeratedUser"];
+        };
+      };
+      400: components["responses"]["Malformed"];
       401: components["responses"]["Unauthenticated"];
       403: components["responses"]["Forbidden"];
       429: components["responses"]["TooMany"];

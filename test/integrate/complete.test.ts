@@ -211,6 +211,12 @@ void t.test("every write is shown, or has a reason", async (t) => {
     "users.moderate": [
       [() => users.moderate("demo", bob, "silenced"), "user.moderated"],
     ],
+    "users.moderateNamed": [
+      [
+        () => users.moderateNamed("demo", "later", "banned"),
+        ...(["user.created", "user.moderated"] as const),
+      ],
+    ],
     "users.erase": [
       [
         () => users.erase("demo", { user_id: bob }),
