@@ -1,26 +1,26 @@
+import type { components } from "./api.js";
 import { FoyerError } from "./error.js";
 
-/** Who made a change. */
-export interface ChangeAuthor {
-  kind: "user" | "api" | "command" | "server";
-  user_id?: string | null;
-  token_id?: string | null;
-}
+type Schemas = components["schemas"];
 
-/** An entry of the change feed. */
-export interface Change {
-  seq: number;
-  /** To go on after this change: pass it as `after`. */
-  cursor: string;
-  /** When it happened. */
-  at: string;
-  /** Such as `room.updated`. More types may come. */
-  type: string;
-  /** Null where a change stands for many people, such as votes. */
-  by: ChangeAuthor | null;
-  /** The ids of the subject, and `fields` of an update. */
-  data: Record<string, unknown>;
-}
+/** Who made a change. */
+export type ChangeAuthor = NonNullable<Schemas["FeedAuthor"]>;
+
+/** Entries whose type this client knows: the schema also allows any other text as a type. */
+type Known<E> = E extends { type: infer T }
+  ? string extends T
+    ? never
+    : E
+  : never;
+
+/**
+ * An entry of the change feed. Its `type` tells what is in its `data`. A newer server may send
+ * further types: leave these to `default` in a `switch`, which does nothing.
+ */
+export type Change = Known<Schemas["FeedEntry"]>;
+
+/** Such as `room.updated`. */
+export type ChangeType = Change["type"];
 
 export interface ChangesOptions {
   /** A cursor: changes after it. By default changes from now on; `"0"` for all that are kept. */

@@ -3,7 +3,12 @@ import type { components, paths } from "./api.js";
 import { type Change, type ChangesOptions, followChanges } from "./changes.js";
 import { errorOf } from "./error.js";
 
-export type { Change, ChangeAuthor, ChangesOptions } from "./changes.js";
+export type {
+  Change,
+  ChangeAuthor,
+  ChangesOptions,
+  ChangeType,
+} from "./changes.js";
 export { FoyerError, type ProblemCode, type UploadCode } from "./error.js";
 export * from "./live.js";
 

@@ -8,18 +8,31 @@ import { ref } from "../schemas/values.js";
 import { WorldParams } from "../schemas/worlds.js";
 import { endpoint } from "./endpoint.js";
 
+const STREAM = "text/event-stream";
+
 /** The change feed of a world. */
 const routes: FastifyPluginAsync = async (app) => {
   app.get("/api/v1/worlds/:world_id/changes/", {
     config: {
       requires: ["world.feed"],
-      answers: { 410: responseRef("Expired") },
+      answers: {
+        200: {
+          content: {
+            [STREAM]: {
+              schema: {
+                type: "string",
+                description:
+                  "Events with a cursor as `id`, a type as `event`, and a FeedEntry as `data`.",
+              },
+            },
+          },
+        },
+        410: responseRef("Expired"),
+      },
     },
     ...listChanges,
   });
 };
-
-const STREAM = "text/event-stream";
 
 /** Whether a client asks for a stream, rather than for JSON. */
 const asksForStream = (accept = ""): boolean =>

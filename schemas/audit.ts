@@ -1,7 +1,7 @@
 import { Type } from "@sinclair/typebox";
 import { FeedAuthor } from "./feed.js";
 import { PageOf, PageQuery } from "./pages.js";
-import { Text } from "./values.js";
+import { ref, Text } from "./values.js";
 
 /** Query parameters of the audit. */
 export const AuditQuery = Type.Object({
@@ -27,7 +27,7 @@ export const AuditEntry = Type.Object(
   {
     id: Type.Integer({ description: "Counts up." }),
     at: Type.String({ format: "date-time" }),
-    by: FeedAuthor,
+    by: ref(FeedAuthor),
     type: Type.String({ description: "As in the change feed, and more." }),
     subject: Type.Object(
       {},

@@ -1,7 +1,8 @@
-import { Type } from "@sinclair/typebox";
-import { CURSOR_PATTERN } from "./plain/feed.js";
+import { type TSchema, Type } from "@sinclair/typebox";
+import { feedData } from "./feed-data.js";
+import { CURSOR_PATTERN, FEED_TYPES } from "./plain/feed.js";
 import { Expected } from "./plain/texts.js";
-import { Text } from "./values.js";
+import { OneOf, ref, Text } from "./values.js";
 
 /** A place in the change feed, as a client has got it. */
 export const cursor = {
@@ -35,6 +36,7 @@ const orNull = { type: ["string", "null"] };
 
 /** The author of a change. */
 export const FeedAuthor = Type.Unsafe<unknown>({
+  $id: "FeedAuthor",
   type: ["object", "null"],
   description:
     "Who acted: a user (a websocket or an upload), a call of this API, a command, or the server. Null where an entry stands for many, such as votes.",
@@ -53,24 +55,45 @@ export const FeedAuthor = Type.Unsafe<unknown>({
   required: ["kind"],
 });
 
-/** An entry of the change feed. */
-export const FeedEntry = Type.Object(
-  {
-    seq: Type.Integer({ description: "Counts up in the world, with gaps." }),
-    cursor: Type.String({ description: "To go on after this entry." }),
-    at: Type.String({ format: "date-time" }),
-    type: Type.String({ description: "More types may come." }),
-    by: FeedAuthor,
-    data: Type.Object(
-      {},
-      {
-        additionalProperties: true,
-        description: "The ids of the subject, and the fields of an update.",
-      },
+const entry = (type: TSchema, data: TSchema, title: string) =>
+  Type.Object(
+    {
+      seq: Type.Integer({ description: "Counts up in the world, with gaps." }),
+      cursor: Type.String({ description: "To go on after this entry." }),
+      at: Type.String({ format: "date-time" }),
+      type,
+      by: ref(FeedAuthor),
+      data,
+    },
+    { title },
+  );
+
+/** What an entry is about, where only its ids matter. */
+const anyData = Type.Object({}, { additionalProperties: true });
+
+/** An entry of the change feed. Its `type` tells what is in its `data`. */
+export const FeedEntry = Type.Union(
+  [
+    ...FEED_TYPES.map((type) => entry(OneOf(type), ref(feedData[type]), type)),
+    entry(
+      Type.Unsafe<string>({
+        ...Type.String({ description: "A type that came later. Ignore it." }),
+        not: { enum: FEED_TYPES },
+      }),
+      anyData,
+      "another type",
     ),
-  },
+  ],
   { $id: "FeedEntry", description: "A change in a world." },
 );
+
+/** A message to a webhook. */
+export const webhookMessage = (type: string, data: TSchema) =>
+  Type.Object({
+    type: OneOf(type),
+    timestamp: Type.String({ format: "date-time" }),
+    data,
+  });
 
 /** A page of the change feed. */
 export const FeedPage = Type.Object(

@@ -17,6 +17,7 @@ interface Message {
 }
 interface Operation {
   action: "send" | "receive";
+  channel: Reference;
   title: string;
   summary: string;
   "x-requires"?: string;
@@ -40,7 +41,9 @@ export const LIVE_STYLE =
 export function livePage(document: JsonObject): string {
   const { channels, operations, components } = document as unknown as Document;
   const { address, messages } = channels.world;
-  const all = Object.values(operations);
+  const all = Object.values(operations).filter(
+    ({ channel }) => refName(channel.$ref) === "world",
+  );
   const commands = all.filter(({ action }) => action === "receive");
   const pushes = all.filter(({ action }) => action === "send");
   const messageOf = ({ $ref }: Reference) => messages[refName($ref)]!;

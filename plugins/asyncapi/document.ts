@@ -72,15 +72,26 @@ function operations(requirements: Requirements | undefined): JsonObject {
     "error.unasked",
     "error.unknown_command",
   );
+  all.change = {
+    action: "send",
+    channel: { $ref: "#/channels/changes" },
+    title: "change",
+    summary: "Something changed in the world.",
+    messages: [{ $ref: "#/channels/changes/messages/change" }],
+  };
   return all;
 }
 
 /** The server as clients see it; a variable where its address is not known. */
-export function serverOf(publicUrl: string | undefined): JsonObject {
+function serverOf(
+  publicUrl: string | undefined,
+  tls: string,
+  plain: string,
+): JsonObject {
   if (publicUrl === undefined) {
     return {
       host: "{host}",
-      protocol: "ws",
+      protocol: plain,
       variables: {
         host: {
           default: "127.0.0.1:8375",
@@ -93,9 +104,15 @@ export function serverOf(publicUrl: string | undefined): JsonObject {
   return {
     host,
     ...(pathname !== "/" && { pathname }),
-    protocol: protocol === "https:" ? "wss" : "ws",
+    protocol: protocol === "https:" ? tls : plain,
   };
 }
+
+/** The server, as clients find its websocket and its change feed. */
+export const serversOf = (publicUrl: string | undefined): JsonObject => ({
+  foyer: serverOf(publicUrl, "wss", "ws"),
+  http: serverOf(publicUrl, "https", "http"),
+});
 
 /**
  * The websocket as an AsyncAPI 3.0 document, which looks from the server's side: it
@@ -113,20 +130,36 @@ export function asyncapiDocument({
   publicUrl?: string | undefined;
   requirements?: Requirements | undefined;
 }): JsonObject {
+  const parameters = {
+    world_id: {
+      description: `The id of a world, which matches ${worldId.pattern}.`,
+      examples: ["sample"],
+    },
+  };
   const channels = {
     world: {
       address: "/ws/world/{world_id}",
       title: "A world",
       description: "With or without a slash at the end.",
       servers: [{ $ref: "#/servers/foyer" }],
-      parameters: {
-        world_id: {
-          description: `The id of a world, which matches ${worldId.pattern}.`,
-          examples: ["sample"],
-        },
-      },
+      parameters,
       messages: messagesOfChannel(),
       bindings: { ws: { method: "GET", bindingVersion: "0.1.0" } },
+    },
+    changes: {
+      address: "/api/v1/worlds/{world_id}/changes",
+      title: "The change feed of a world",
+      description:
+        "Over HTTP. With Accept: text/event-stream, the server sends each entry as an event. Webhooks get the same types and data.",
+      servers: [{ $ref: "#/servers/http" }],
+      parameters,
+      messages: {
+        change: {
+          ...{ name: "change", title: "change" },
+          summary: "Something changed. Ignore types that you don't know.",
+          payload: { $ref: "#/components/schemas/FeedEntry" },
+        },
+      },
     },
   };
   return {
@@ -143,7 +176,7 @@ export function asyncapiDocument({
       tags: [{ name: "events" }],
     },
     defaultContentType: "application/json",
-    servers: { foyer: serverOf(publicUrl) },
+    servers: serversOf(publicUrl),
     channels,
     operations: operations(requirements),
     components: { schemas: schemasFor(channels) },

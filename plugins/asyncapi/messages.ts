@@ -11,7 +11,8 @@ import {
   type CommandName,
 } from "../../schemas/live/index.js";
 import type { JsonObject } from "../../schemas/openapi/openapi-schema.js";
-import { toAsyncapiSchema, unsupportedErrors } from "./schemas.js";
+import { pascalCase } from "../../schemas/feed-data.js";
+import { titled, toAsyncapiSchema, unsupportedErrors } from "./schemas.js";
 
 // Every frame as a message. Its key joins the kind of frame and the command
 // or push: `command.room.create` and `push.room.create` are different things.
@@ -19,13 +20,22 @@ import { toAsyncapiSchema, unsupportedErrors } from "./schemas.js";
 const id = { $ref: "#/components/schemas/CommandId" };
 const anything = { description: "Any JSON." };
 
-/** A JSON array with exactly these elements, as JSON Schema draft 7 writes it. */
-const frame = (...items: JsonObject[]): JsonObject => ({
+/**
+ * A JSON array with exactly these elements, as JSON Schema draft 7 writes it.
+ * @param title what generators call it, such as `RoomCreateCommand`.
+ */
+const frame = (title: string, ...items: JsonObject[]): JsonObject => ({
+  title,
   type: "array",
-  items,
+  items: items.map((item, i) =>
+    "const" in item ? item : titled(item, `${title}${FRAME_PARTS[i]}`),
+  ),
   minItems: items.length,
   additionalItems: false,
 });
+
+/** What the elements of a frame are called: its word, an id or data, and data. */
+const FRAME_PARTS = ["Word", "Value", "Data"];
 
 /** The second element names the command that a frame is, or answers. */
 const correlationId = { location: "$message.payload#/1" };
@@ -42,7 +52,12 @@ const refusal = (name: string, codes: readonly string[]): JsonObject => ({
   title: name,
   summary: `${name} failed.`,
   correlationId,
-  payload: frame({ const: "error" }, id, problemOf(codes)),
+  payload: frame(
+    `${pascalCase(name)}Refusal`,
+    { const: "error" },
+    id,
+    problemOf(codes),
+  ),
 });
 
 function messagesOf(name: CommandName): [string, JsonObject][] {
@@ -55,7 +70,12 @@ function messagesOf(name: CommandName): [string, JsonObject][] {
         title: name,
         summary: `${summary}.`,
         correlationId,
-        payload: frame({ const: name }, id, toAsyncapiSchema(payload)),
+        payload: frame(
+          `${pascalCase(name)}Command`,
+          { const: name },
+          id,
+          toAsyncapiSchema(payload),
+        ),
         examples: [{ payload: [name, 1, example] }],
       },
     ],
@@ -66,7 +86,12 @@ function messagesOf(name: CommandName): [string, JsonObject][] {
         title: name,
         summary: `${name} succeeded.`,
         correlationId,
-        payload: frame({ const: "success" }, id, toAsyncapiSchema(result)),
+        payload: frame(
+          `${pascalCase(name)}Success`,
+          { const: "success" },
+          id,
+          toAsyncapiSchema(result),
+        ),
       },
     ],
     [`error.${name}`, refusal(name, [...errors, ...commonErrors])],
@@ -80,7 +105,11 @@ function pushMessages(): [string, JsonObject][] {
       name,
       title: name,
       summary: `${summary}.`,
-      payload: frame({ const: name }, toAsyncapiSchema(data)),
+      payload: frame(
+        `${pascalCase(name)}Push`,
+        { const: name },
+        toAsyncapiSchema(data),
+      ),
     },
   ]);
 }
@@ -90,7 +119,11 @@ const login = (): Record<string, JsonObject> => ({
     name: "authenticate",
     title: "authenticate",
     summary: "Logs in.",
-    payload: frame({ const: "authenticate" }, toAsyncapiSchema(Login)),
+    payload: frame(
+      "AuthenticateCommand",
+      { const: "authenticate" },
+      toAsyncapiSchema(Login),
+    ),
     examples: [
       { payload: ["authenticate", { client_id: "0b7a7d5e-9f2b" }] },
       { payload: ["authenticate", { token: "eyJhbGciOiJIUzI1NiJ9.e30.x" }] },
@@ -100,7 +133,11 @@ const login = (): Record<string, JsonObject> => ({
     name: "error",
     title: "authenticate",
     summary: "The login failed. The connection stays open.",
-    payload: frame({ const: "error" }, problemOf(loginErrors)),
+    payload: frame(
+      "AuthenticateRefusal",
+      { const: "error" },
+      problemOf(loginErrors),
+    ),
   },
 });
 
@@ -109,14 +146,14 @@ const ping: Record<string, JsonObject> = {
     name: "ping",
     title: "ping",
     summary: "Asks whether the connection works.",
-    payload: frame({ const: "ping" }, anything),
+    payload: frame("Ping", { const: "ping" }, anything),
     examples: [{ payload: ["ping", 1766000000000] }],
   },
   "success.ping": {
     name: "pong",
     title: "pong",
     summary: "The answer to ping, with the same data.",
-    payload: frame({ const: "pong" }, anything),
+    payload: frame("Pong", { const: "pong" }, anything),
   },
 };
 
@@ -125,7 +162,11 @@ const errors: Record<string, JsonObject> = {
     name: "error",
     title: "error",
     summary: "Something failed that is not a command with an id.",
-    payload: frame({ const: "error" }, problemOf(unaskedErrors)),
+    payload: frame(
+      "UnaskedError",
+      { const: "error" },
+      problemOf(unaskedErrors),
+    ),
   },
   "error.unknown_command": {
     name: "error",
@@ -134,6 +175,7 @@ const errors: Record<string, JsonObject> = {
       "The answer to a command that does not exist. Without an id if it had none.",
     correlationId,
     payload: frame(
+      "UnknownCommand",
       { const: "error" },
       id,
       problemOf([...strangeErrors, ...unsupportedErrors]),

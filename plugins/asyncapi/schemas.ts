@@ -15,6 +15,7 @@ import {
   WorldSettings,
   WorldState,
 } from "../../schemas/live/index.js";
+import { pascalCase } from "../../schemas/feed-data.js";
 import { AnyObject } from "../../schemas/live/values.js";
 import {
   toOpenapiSchema,
@@ -73,6 +74,48 @@ function innerRefs(part: object): unknown {
   );
 }
 
+/** Keywords of parts that generators make a class or a list of words of. */
+const CLASSES = [
+  "properties",
+  "additionalProperties",
+  "enum",
+  "anyOf",
+  "allOf",
+];
+
+/** A schema whose parts have titles, by which generators name what they make of them. */
+export function titled(schema: JsonObject, title: string): JsonObject {
+  if ("$ref" in schema) return schema;
+  const part = (inner: unknown, name: string) =>
+    typeof inner === "object" && inner !== null
+      ? titled(inner as JsonObject, `${title}${name}`)
+      : inner;
+  const { properties, items, additionalProperties, anyOf } = schema;
+  const isNamed = "title" in schema || !CLASSES.some((word) => word in schema);
+  return {
+    ...(!isNamed && { title }),
+    ...schema,
+    ...(properties !== undefined && {
+      properties: Object.fromEntries(
+        Object.entries(properties as JsonObject).map(([name, inner]) => [
+          name,
+          part(inner, pascalCase(name)),
+        ]),
+      ),
+    }),
+    ...(items !== undefined &&
+      !Array.isArray(items) && {
+        items: part(items, "Item"),
+      }),
+    ...(additionalProperties !== undefined && {
+      additionalProperties: part(additionalProperties, "Value"),
+    }),
+    ...(Array.isArray(anyOf) && {
+      anyOf: anyOf.map((inner, i) => part(inner, `Option${i + 1}`)),
+    }),
+  };
+}
+
 /** The code of an unknown command of each module. */
 export const unsupportedErrors: readonly string[] = liveModules.map(
   (module) => `${module}.unsupported_command`,
@@ -116,7 +159,9 @@ export function schemasFor(document: unknown): JsonObject {
   const reached = new Set(refsOf(document));
   for (const name of reached) refsOf(all[name]).forEach((n) => reached.add(n));
   return Object.fromEntries(
-    Object.entries(all).filter(([name]) => reached.has(name)),
+    Object.entries(all)
+      .filter(([name]) => reached.has(name))
+      .map(([name, schema]) => [name, titled(schema, name)]),
   );
 }
 

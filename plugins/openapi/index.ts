@@ -7,6 +7,7 @@ import {
 import { components } from "../../schemas/openapi/components.js";
 import { operationOf } from "./operation.js";
 import { headers, parameters, responses, securitySchemes } from "./parts.js";
+import { sentToWebhooks } from "./webhooks.js";
 import { version } from "../../schemas/plain/version.js";
 
 declare module "fastify" {
@@ -23,10 +24,10 @@ export const serversOf = (publicUrl = "/") => [{ url: publicUrl }];
 
 /**
  * The components that a document refers to. Which ones there are follows from the configuration.
- * @param paths from which the references begin.
+ * @param parts from which the references begin.
  */
 function referred(
-  paths: JsonObject,
+  parts: JsonObject,
   all: Record<string, JsonObject>,
 ): Record<string, JsonObject> {
   const found = new Set<string>();
@@ -40,7 +41,7 @@ function referred(
       follow(all[kind]?.[name] ?? null);
     }
   };
-  follow(paths);
+  follow(parts);
   return Object.fromEntries(
     Object.entries(all).map(([kind, named]) => [
       kind,
@@ -116,6 +117,7 @@ export default fp<{ publicUrl: string | undefined }>(
       const schemas = Object.fromEntries(
         components.map((schema) => [schema.$id!, toOpenapiSchema(schema)]),
       );
+      const webhooks = sentToWebhooks();
       const shared = { schemas, responses, headers, parameters };
       return {
         openapi: "3.1.0",
@@ -123,7 +125,11 @@ export default fp<{ publicUrl: string | undefined }>(
         servers: serversOf(publicUrl),
         tags,
         paths,
-        components: { ...referred(paths, shared), securitySchemes },
+        webhooks,
+        components: {
+          ...referred({ paths, webhooks }, shared),
+          securitySchemes,
+        },
       };
     });
   },

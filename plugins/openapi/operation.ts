@@ -18,7 +18,7 @@ declare module "fastify" {
   interface FastifyContextConfig {
     /** It admits the operator of the server only, by its ADMIN_TOKEN. */
     operated?: true;
-    /** Answers that are not JSON, as OpenAPI response objects. */
+    /** Answers, or forms of an answer, that are not JSON, as OpenAPI response objects. */
     answers?: Record<number, JsonObject>;
     /** The body by its media types, if no schema checks it. */
     receives?: JsonObject;
@@ -117,11 +117,17 @@ function answersOf(route: RouteOptions): JsonObject {
   const answers: JsonObject = { ...route.config?.answers };
   for (const [status, body] of Object.entries(response)) {
     const named = components.find(({ $id }) => $id === body.$ref) ?? body;
+    const { content: otherForms } = (answers[status] ?? {}) as {
+      content?: JsonObject;
+    };
     answers[status] = {
       description: named.description ?? "The answer.",
       headers: headerRefs(...headersOf(route, Number(status))),
       ...(body.type !== "null" && {
-        content: { "application/json": { schema: toOpenapiSchema(body) } },
+        content: {
+          "application/json": { schema: toOpenapiSchema(body) },
+          ...otherForms,
+        },
       }),
     };
   }

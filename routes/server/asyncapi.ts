@@ -1,5 +1,5 @@
 import type { FastifyPluginAsync } from "fastify";
-import { serverOf } from "../../plugins/asyncapi/document.js";
+import { serversOf } from "../../plugins/asyncapi/document.js";
 import { documentHandler } from "../../plugins/docs/document.js";
 import { headerRefs, responseRef } from "../../plugins/openapi/parts.js";
 
@@ -26,7 +26,7 @@ const asyncapi: FastifyPluginAsync<{ publicUrl: string | undefined }> = async (
         operationId: "getAsyncapi",
         summary: "Get the description of the websocket",
         description:
-          "The websocket at `/ws/world/{world_id}/`: every command, push and close code.",
+          "The websocket at `/ws/world/{world_id}/`: every command, push and error. The entries of the change feed are in it, too.",
         tags: ["server"],
       },
     },
@@ -34,7 +34,7 @@ const asyncapi: FastifyPluginAsync<{ publicUrl: string | undefined }> = async (
       adapt: (built) =>
         publicUrl === undefined
           ? built
-          : { ...built, servers: { foyer: serverOf(publicUrl) } },
+          : { ...built, servers: serversOf(publicUrl) },
       make: () => app.asyncapi(),
     }),
   );

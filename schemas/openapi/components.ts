@@ -14,7 +14,8 @@ import {
 import { Activity } from "../results/activity.js";
 import { AuditEntry, AuditList } from "../audit.js";
 import { Faults, Problem } from "../errors.js";
-import { FeedEntry, FeedPage } from "../feed.js";
+import { FeedAuthor, FeedEntry, FeedPage } from "../feed.js";
+import { feedData } from "../feed-data.js";
 import { File, FileList, FileProblem, Upload, UploadForm } from "../files.js";
 import { Poll, PollList, Question, QuestionList } from "../items.js";
 import { Message, MessageDraft, MessageList } from "../messages.js";
@@ -109,6 +110,8 @@ export const components: readonly TSchema[] = [
   ListedWorld,
   WorldList,
   Activity,
+  FeedAuthor,
+  ...Object.values(feedData),
   FeedEntry,
   FeedPage,
   AuditEntry,

@@ -1,21 +1,37 @@
 import { type Static, Type } from "@sinclair/typebox";
-import { MAX_PROGRAM } from "../plain/program.js";
-import { List, OneOf, ref, Text } from "../values.js";
+import { MAX_PROGRAM, PROGRAM_LISTS, PROGRAM_TEXTS } from "../plain/program.js";
+import { List, OneOf, ref, Text, TextOrNull } from "../values.js";
 import { Session, SessionDraft, Speaker, SpeakerDraft } from "./program.js";
 
 // The bodies of calls that import and export whole programs.
 
 /** An id in a document: any text that its parts agree on. */
 const id = Type.Optional(Text({ minLength: 1, maxLength: 100 }));
+const reference = Type.Optional(TextOrNull({ maxLength: 100 }));
 
 const OwnSession = Type.Object(
-  { id, ...SessionDraft.properties },
+  {
+    id,
+    ...SessionDraft.properties,
+    room_id: reference,
+    speaker_ids: Type.Optional(
+      List(Text({ maxLength: 100 }), PROGRAM_LISTS.speakers),
+    ),
+  },
   { additionalProperties: false },
 );
 export type OwnSession = Static<typeof OwnSession>;
 
 const OwnSpeaker = Type.Object(
-  { id, ...SpeakerDraft.properties },
+  {
+    id,
+    ...SpeakerDraft.properties,
+    // What the world lacks is left out, with a problem.
+    picture: Type.Optional(
+      TextOrNull({ minLength: 1, maxLength: PROGRAM_TEXTS.address }),
+    ),
+    user_id: reference,
+  },
   { additionalProperties: false },
 );
 export type OwnSpeaker = Static<typeof OwnSpeaker>;
@@ -42,13 +58,13 @@ export const ProgramDraft = Type.Object(
 
 const list = (items: object) => ({ type: "array", items });
 const object = (properties: object, ...required: string[]) => ({
-  ...{ type: "object", properties, required, additionalProperties: true },
+  ...{ type: "object", properties, required, additionalProperties: {} },
 });
 const event = object({
   ...{ guid: { type: "string" }, title: { type: "string" } },
   ...{ date: { type: "string", format: "date-time" } },
   ...{ start: { type: "string" }, duration: { type: "string" } },
-  persons: list({ type: "object", additionalProperties: true }),
+  persons: list(object({})),
 });
 const day = object({
   date: { type: "string", format: "date" },

@@ -97,5 +97,6 @@ void t.test("every command and push is in it", async (t) => {
       .filter((name) => name !== "authenticated")
       .map((name) => `push.${name}`),
     "error",
+    "change",
   ]);
 });

@@ -31,7 +31,10 @@ void t.test("a server at another address", async (t) => {
     ["openapi", [{ url: "https://a.org/foyer" }]],
     [
       "asyncapi",
-      { foyer: { host: "a.org", pathname: "/foyer", protocol: "wss" } },
+      {
+        foyer: { host: "a.org", pathname: "/foyer", protocol: "wss" },
+        http: { host: "a.org", pathname: "/foyer", protocol: "https" },
+      },
     ],
   ] as const) {
     const url = `/api/v1/${name}.json`;
@@ -55,7 +58,11 @@ void t.test("the websocket of a server without TLS", async (t) => {
   const publicUrl = "http://localhost:8375";
   const { app } = await serve(t, [], { config: { publicUrl } });
   const { servers } = app.asyncapi();
-  t.same(servers, { foyer: { host: "localhost:8375", protocol: "ws" } });
+  const host = "localhost:8375";
+  t.same(servers, {
+    foyer: { host, protocol: "ws" },
+    http: { host, protocol: "http" },
+  });
 });
 
 void t.test("a program that adds routes has them in it", async (t) => {
