@@ -1,5 +1,6 @@
 import { setTimeout as sleep } from "node:timers/promises";
 import fp from "fastify-plugin";
+import { type Clock, processClock } from "../db/log/clock.js";
 import { INDEX } from "../db/log/entries.js";
 import { type Store, StoreError } from "../db/contract/store.js";
 import { attendanceIn } from "../schemas/plain/attendance.js";
@@ -18,6 +19,15 @@ const PAUSE = 20;
 const PAGE_SIZE = 100;
 
 const DAY = 24 * 60 * 60_000;
+
+/** How much more time may have passed by the clock than by timers, in milliseconds. */
+const MAX_JUMP_MS = 10 * 60_000;
+
+/** How much newer than every entry of the log the time of a start may be, in milliseconds. */
+const MAX_GAP_MS = 7 * DAY;
+
+/** How long a doubtful clock has to go on without a jump, in milliseconds. */
+const PROBATION_MS = DAY;
 
 /**
  * How many days a world keeps its chat: `config.chat.retention_days`. Clients can store
@@ -105,6 +115,64 @@ export async function applyRetention(
   }
 }
 
+/**
+ * Whether the clock of the machine may be believed. Retention deletes for good what is old by it, so a
+ * clock that is ahead for an hour would delete what is new.
+ */
+export class ClockTrust {
+  readonly #clock: Pick<Clock, "now" | "date">;
+  #last: { readonly now: number; readonly date: number };
+  /** Since when the clock is in doubt, by {@link Clock.now}. */
+  #doubtedAt: number | undefined;
+
+  constructor(clock: Pick<Clock, "now" | "date">) {
+    this.#clock = clock;
+    this.#last = this.#read();
+  }
+
+  /** Compares the clock with what other starts wrote. @param newest when the newest entry was written. */
+  compare(newest: number): void {
+    if (this.#last.date - newest > MAX_GAP_MS) {
+      this.#doubtedAt = this.#last.now;
+    }
+  }
+
+  /** Looks at the clock. @returns whether it has gone on without a jump for long enough. */
+  isTrusted(): boolean {
+    const { now, date } = this.#read();
+    const jump = date - this.#last.date - (now - this.#last.now);
+    this.#last = { now, date };
+    if (Math.abs(jump) > MAX_JUMP_MS) this.#doubtedAt = now;
+    if (this.#doubtedAt === undefined) return true;
+    if (now - this.#doubtedAt < PROBATION_MS) return false;
+    this.#doubtedAt = undefined;
+    return true;
+  }
+
+  #read() {
+    return { now: this.#clock.now(), date: this.#clock.date() };
+  }
+}
+
+/** When the newest entry of all worlds was written; infinite if there is none. */
+async function newestEntry({ worlds, log }: Store): Promise<number> {
+  let newest = -Infinity;
+  for (let after = ""; ;) {
+    const page = await worlds.list({ after, limit: PAGE_SIZE });
+    const ids = page.map(({ id }) => id);
+    const heads = await log.heads([INDEX, ...ids]);
+    for (const [i, { seq }] of heads.entries()) {
+      if (seq === 0) continue;
+      const { entries } = await log.since(["", ...ids][i]!, seq - 1, 1);
+      for (const { at } of entries) newest = Math.max(newest, at);
+    }
+    if (page.length < PAGE_SIZE) {
+      return newest === -Infinity ? Infinity : newest;
+    }
+    after = page.at(-1)!.id;
+  }
+}
+
 /** A pause that a signal ends. */
 const pause = (signal?: AbortSignal): Promise<void> =>
   sleep(PAUSE, undefined, { ...(signal && { signal }) }).catch(() => {});
@@ -113,17 +181,24 @@ const pause = (signal?: AbortSignal): Promise<void> =>
 interface RetentionTimes {
   first?: number;
   interval?: number;
+  clock?: Pick<Clock, "now" | "date">;
 }
 
 /** Applies the retention of all worlds soon after the start, and then hourly. */
 export default fp<
   RetentionTimes & Omit<RetentionOptions, "signal" | "onFault">
 >(
-  async (app, { first = FIRST, interval = INTERVAL, ...days }) => {
+  async (
+    app,
+    { first = FIRST, interval = INTERVAL, clock = processClock, ...days },
+  ) => {
     const stop = new AbortController();
     const { signal } = stop;
     let running = Promise.resolve();
     let timer: NodeJS.Timeout | undefined;
+    const trust = new ClockTrust(clock);
+    /** Read before requests write entries by a clock that may be wrong. */
+    let newest: Promise<number> | undefined;
 
     function schedule(delay: number): void {
       timer = setTimeout(() => {
@@ -137,7 +212,18 @@ export default fp<
         app.log.error({ err: error, world }, "cannot remove old chat");
       };
       try {
-        await applyRetention(app.store, Date.now(), {
+        if (newest !== undefined) {
+          trust.compare(await newest.catch(() => newestEntry(app.store)));
+          newest = undefined;
+        }
+        if (!trust.isTrusted()) {
+          app.log.warn(
+            "the clock has jumped, or is far ahead of everything in the log: nothing is deleted for its age until the clock has gone on for a day",
+          );
+          if (!signal.aborted) schedule(interval);
+          return;
+        }
+        await applyRetention(app.store, clock.date(), {
           ...days,
           ...{ signal, onFault },
         });
@@ -148,7 +234,11 @@ export default fp<
     }
 
     // Not all processes of a server at the same moment.
-    app.addHook("onReady", async () => schedule(first * (1 + Math.random())));
+    app.addHook("onReady", async () => {
+      newest = newestEntry(app.store);
+      newest.catch(() => {});
+      schedule(first * (1 + Math.random()));
+    });
     app.addHook("onClose", async () => {
       stop.abort();
       clearTimeout(timer);

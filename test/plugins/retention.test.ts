@@ -4,7 +4,10 @@ import t, { type Test } from "tap";
 import type { Engines } from "../../db/contract/engines.js";
 import { type Store, StoreError } from "../../db/contract/store.js";
 import engines from "../../plugins/engines.js";
-import retention, { applyRetention } from "../../plugins/retention.js";
+import retention, {
+  applyRetention,
+  ClockTrust,
+} from "../../plugins/retention.js";
 import { textsBelow } from "../files.js";
 import { until, worldOf } from "../helper.js";
 import { testdir } from "../testdir.js";
@@ -150,20 +153,81 @@ void t.test("a world that fails keeps no other from its turn", async (t) => {
   await t.rejects(applyRetention(failing, now), { message: "broken" });
 });
 
+void t.test("which clock is believed", (t) => {
+  const hour = DAY / 24;
+  type Step = [passed: number, jump: number, isTrusted: boolean];
+  const steady: Step[] = [
+    [0, 0, true],
+    [hour, 0, true],
+  ];
+  const back: Step[] = [
+    [0, 0, true],
+    [hour, 400 * DAY, false],
+    [hour, 0, false],
+    [hour, -400 * DAY, false],
+    [23 * hour, 0, false],
+    [hour, 0, true],
+  ];
+  const late: Step[] = [
+    [0, 0, false],
+    [23 * hour, 0, false],
+    [hour, 0, true],
+  ];
+  const cases: [name: string, ahead: number, steps: Step[]][] = [
+    ["a steady clock", 0, steady],
+    ["one that is corrected a little", 0, [[hour, 9 * 60_000, true]]],
+    ["one that jumps and comes back", 0, back],
+    ["one that is far ahead of the log at the start", 400 * DAY, late],
+    ["a start after some days", 6 * DAY, steady],
+    ["an empty log", -Infinity, steady],
+  ];
+  for (const [name, ahead, steps] of cases) {
+    let [now, date] = [0, 0];
+    const trust = new ClockTrust({ now: () => now, date: () => date });
+    trust.compare(-ahead);
+    for (const [i, [passed, jump, isTrusted]] of steps.entries()) {
+      now += passed;
+      date += passed + jump;
+      t.equal(trust.isTrusted(), isTrusted, `${name}, ${i}`);
+    }
+  }
+  t.end();
+});
+
+/** Starts an application that applies retention again and again. */
+async function retaining(store: Store, ahead = 0) {
+  const app = Fastify();
+  app.register(engines, {
+    engines: { store, close: async () => {} } as Engines,
+  });
+  let looks = 0;
+  const date = () => {
+    looks++;
+    return Date.now() + ahead;
+  };
+  const clock = { now: () => performance.now(), date };
+  app.register(retention, { first: 1, interval: 1, clock });
+  await app.ready();
+  return { app, looked: () => looks };
+}
+
+void t.test("a server with a clock far ahead deletes nothing", async (t) => {
+  const { store, keep, count } = await chatted(t);
+  await keep({ retention_days: 1 });
+  const { app, looked } = await retaining(store, 400 * DAY);
+  await until(() => looked() > 9);
+  await app.close();
+  t.equal(await count(), 4);
+});
+
 void t.test(
   "it runs again and again, until the application closes",
   async (t) => {
     const { store, keep } = await chatted(t);
     await keep({ retention_days: 1 });
     let calls = 0;
-    const app = Fastify();
     const counting = expiring(store, async () => ++calls % 3 > 0);
-    const close = async () => {};
-    app.register(engines, {
-      engines: { store: counting, close } as Engines,
-    });
-    app.register(retention, { first: 1, interval: 1 });
-    await app.ready();
+    const { app } = await retaining(counting);
     await until(() => calls > 8);
     await app.close();
     const then = calls;
