@@ -1,10 +1,19 @@
-import type { FastifyPluginAsync, FastifyRequest } from "fastify";
+import { Type } from "@sinclair/typebox";
+import type { FastifyPluginAsync, FastifyReply, FastifyRequest } from "fastify";
+import { StoreError } from "../db/contract/store.js";
 import { authorOf } from "../plugins/auth/author.js";
+import { headerRefs, schemaRef } from "../plugins/openapi/parts.js";
+import { Problem } from "../schemas/errors.js";
 import { issuerFaults } from "../plugins/auth/issuer-faults.js";
 import { allowSameId } from "../plugins/validation.js";
 import { InvalidData } from "../schemas/validate.js";
 import { ref } from "../schemas/values.js";
-import { World, WorldChanges, WorldParams } from "../schemas/worlds.js";
+import {
+  ScheduleUpdate,
+  World,
+  WorldChanges,
+  WorldParams,
+} from "../schemas/worlds.js";
 import type { EventDates } from "../schemas/event-dates.js";
 import { eventFaults } from "../db/rules/program-checks.js";
 import { uploadKey } from "../db/rules/program-uploads.js";
@@ -24,6 +33,21 @@ const routes: FastifyPluginAsync = async (app) => {
     ...allowSameId("world_id"),
     ...updateWorld,
   });
+  app.post(`${WORLD}schedule_update`, {
+    config: { requires: [], answers: { 401: NO_SUCH_SCHEDULE } },
+    ...updateSchedule,
+  });
+};
+
+/** A refusal of the guard, or the text that Venueless answers. */
+const NO_SUCH_SCHEDULE = {
+  description: "No token is accepted, or the world shows another schedule.",
+  headers: headerRefs("Cache-Control", "WWW-Authenticate"),
+  content: {
+    "application/json": {
+      schema: { anyOf: [schemaRef(Problem), { type: "string" }] },
+    },
+  },
 };
 
 const getWorld = endpoint(
@@ -68,6 +92,59 @@ const updateWorld = endpoint(
     );
   },
 );
+
+/** How often it is tried again when the world changed in between. */
+const TRIES = 5;
+
+const updateSchedule = endpoint(
+  {
+    operationId: "updateSchedule",
+    summary: "Say that the schedule in pretalx has changed",
+    description:
+      "For the plugin of pretalx, as Venueless takes it: clients get `world.schedule.updated`, and `config.pretalx` says that it is connected, and since when. Another place than that of `config.pretalx` is a 401 with a text.",
+    tags: ["worlds"],
+    params: WorldParams,
+    body: ref(ScheduleUpdate),
+    response: { 200: Type.Null({ description: "Clients are notified." }) },
+  },
+  async (request, reply) => {
+    const { worlds } = request.server.store;
+    const { world_id } = request.params;
+    const { event } = request.body;
+    const host = hostOf(request.body.domain);
+    const refuse = (text: string) =>
+      (reply as FastifyReply).code(401).sendJson(JSON.stringify(text));
+    if (host === "" || !event) return refuse("Missing fields in request.");
+    let world = request.world;
+    for (let tries = 1; world; tries++) {
+      const { value, version } = world;
+      const present = (value.config.pretalx ?? {}) as Record<string, unknown>;
+      if (host !== hostOf(present.domain) || event !== present.event) {
+        return refuse("Incorrect domain or event data");
+      }
+      const pushed = new Date().toISOString();
+      const pretalx = { ...present, connected: true, pushed };
+      try {
+        const changes = { config: { pretalx } };
+        const by = authorOf(request);
+        await worlds.configure(world_id, changes, [version], by);
+        break;
+      } catch (error) {
+        const isChanged =
+          error instanceof StoreError && error.problem === "changed";
+        if (!isChanged || tries === TRIES) throw error;
+        world = await worlds.get(world_id);
+      }
+    }
+    return reply.code(200).send(null);
+  },
+);
+
+/** The host of an address, without its port; empty if it has none. */
+const hostOf = (address: unknown): string =>
+  typeof address === "string" && URL.canParse(address)
+    ? new URL(address).hostname
+    : "";
 
 /**
  * Checks what the schema of the dates of an event cannot say.

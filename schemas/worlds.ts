@@ -104,6 +104,20 @@ export const WorldChanges = Type.Partial(
 );
 export type WorldChanges = Static<typeof WorldChanges>;
 
+/** What the plugin of pretalx says when the schedule of its event has changed. */
+export const ScheduleUpdate = Type.Partial(
+  Type.Object({
+    domain: Text({ description: "An address of pretalx." }),
+    event: Text({ description: "The short name of the event there." }),
+  }),
+  {
+    $id: "ScheduleUpdate",
+    description:
+      "The place of a schedule. Both fields must be those of `config.pretalx`; of `domain`, only the host counts.",
+    examples: [{ domain: "https://pretalx.example.org", event: "demo" }],
+  },
+);
+
 export const WorldParams = Type.Object({
   world_id: Type.String({
     description: "The identifier of a world.",

@@ -77,6 +77,11 @@ const table: Record<string, string> = {
   "GET /api/v1/worlds/:world_id/": secret,
   "PATCH /api/v1/worlds/:world_id/": secret,
   "POST /api/v1/worlds/:world_id/delete_user": gone,
+  // The last callers are told that the world shows no such schedule.
+  "POST /api/v1/worlds/:world_id/schedule_update": secret.replaceAll(
+    "200",
+    "401",
+  ),
   "GET /api/v1/worlds/:world_id/users/": secret,
   "PATCH /api/v1/worlds/:world_id/users/": secret,
   "GET /api/v1/worlds/:world_id/users/:user_id/": secret,

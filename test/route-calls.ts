@@ -16,6 +16,7 @@ const fresh = () => `made ${++count}`;
 /** Bodies by the ends of routes. */
 const bodies: Record<string, () => object> = {
   "/delete_user": () => ({ token_id: "subject" }),
+  "/schedule_update": () => ({ domain: "https://p.example", event: "demo" }),
   "/tokens/": () => ({ traits: [], expires_in: 60, page: null }),
   "PATCH /api/v1/worlds/:world_id/users/": () => ({
     token_id: "subject",

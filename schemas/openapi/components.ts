@@ -53,12 +53,13 @@ import {
   WebhookPosition,
   WebhookTest,
 } from "../webhooks.js";
-import { World, WorldChanges, WorldKey } from "../worlds.js";
+import { ScheduleUpdate, World, WorldChanges, WorldKey } from "../worlds.js";
 
 /** The named schemas, which others refer to in code and in the OpenAPI document. */
 export const components: readonly TSchema[] = [
   World,
   WorldChanges,
+  ScheduleUpdate,
   WorldKey,
   TokenIssuer,
   Role,

@@ -329,3 +329,33 @@ void t.test("on-site traits are a rule, by REST too", async (t) => {
   }
   t.same(await shown(), [onsite_traits, onsite_traits, onsite_traits]);
 });
+
+void t.test("the plugin of pretalx says that a schedule changed", async (t) => {
+  const pretalx = { domain: "https://p.example.org/", event: "demo" };
+  const live = await startLive(t, {}, [demo({ config: { pretalx } })]);
+  const guest = await live.guest();
+  const path = "demo/schedule_update";
+  const missing = "Missing fields in request.";
+  const wrong = "Incorrect domain or event data";
+  const cases: [body: object, status: number, answer: unknown][] = [
+    [{}, 401, missing],
+    [{ domain: "https://p.example.org" }, 401, missing],
+    [{ domain: "p.example.org", event: "demo" }, 401, missing],
+    [{ domain: "https://q.example.org", event: "demo" }, 401, wrong],
+    [{ domain: "https://p.example.org", event: "other" }, 401, wrong],
+    [{ domain: "https://p.example.org", event: "demo" }, 200, undefined],
+    [{ domain: "https://P.example.org:8443/x", event: "demo" }, 200, undefined],
+  ];
+  for (const [body, status, answer] of cases) {
+    const got = await live.rest("POST", path, body);
+    t.equal(got.status, status, JSON.stringify(body));
+    t.equal(got.body ?? undefined, answer, JSON.stringify(body));
+    if (status !== 200) continue;
+    t.match(await guest.next("world.schedule.updated"), {
+      ...pretalx,
+      ...{ connected: true, pushed: /^\d{4}-\d\d-\d\dT[\d:.]+Z$/ },
+    });
+  }
+  const { body: world } = await live.rest("GET", "demo/");
+  t.match(world.config.pretalx, { ...pretalx, connected: true });
+});
