@@ -24,6 +24,10 @@ import {
 import type { Log } from "../log/log.js";
 import type { Sql } from "../../shared/sql.js";
 
+/** Sets a column when a person comes for the first time about whom a moderator decided before. */
+const atFirst = (column: string) =>
+  `${column} = CASE WHEN users.traits IS NULL THEN excluded.${column} ELSE users.${column} END`;
+
 /** Writes nothing for a user who is banned, and so finds that one as it was. */
 const entering = (name: "token_id" | "client_id") =>
   `WITH before AS (
@@ -35,7 +39,8 @@ const entering = (name: "token_id" | "client_id") =>
      SELECT id, $2, $3, $4, $5, $6::bigint, $7::bigint, $8, $9, $10, $6::bigint FROM worlds WHERE id = $1
      ON CONFLICT (world_id, foyer_digest(${name})) WHERE ${name} IS NOT NULL DO UPDATE SET
        traits = excluded.traits, last_seen = excluded.last_seen,
-       last_login = coalesce(excluded.last_login, users.last_login)
+       last_login = coalesce(excluded.last_login, users.last_login),
+       ${["profile", "pretalx_id", "display_name_folded", "fields_folded"].map(atFirst).join()}
        WHERE users.moderation_state <> 'banned'
      RETURNING ${USER_COLUMNS})
    SELECT entered.*, traits IS DISTINCT FROM (SELECT traits FROM before)
@@ -155,9 +160,8 @@ export async function moderateUser(
 const FIND_BY_TOKEN = `SELECT id FROM users WHERE world_id = $1
   AND foyer_digest(token_id) = foyer_digest($2) AND token_id = $2`;
 
-const CREATE_NAMED = `INSERT INTO users (world_id, id, token_id, traits, last_seen,
-    display_name_folded, fields_folded, created)
-  SELECT id, $2, $3, '[]', $4::bigint, $5, $6, $4::bigint FROM worlds WHERE id = $1`;
+const CREATE_NAMED = `INSERT INTO users (world_id, id, token_id, last_seen, created)
+  SELECT id, $2, $3, $4::bigint, $4::bigint FROM worlds WHERE id = $1`;
 
 /**
  * Decides about the person whose tokens have a `uid`, and creates the user if need be.
@@ -180,8 +184,6 @@ export async function moderateNamed(
     id,
     tokenId,
     Date.now(),
-    foldedNameOf(undefined),
-    foldedFieldsOf(undefined),
   ]);
   if (created === 0) throw absent("world");
   log.append(enteredUser(id, true));

@@ -99,11 +99,22 @@ export function userWrites(db: Connection, sql: Sql, log: WriteLog) {
     if (!ids.every((id) => isKnown.get(id, worldId))) throw absent("user");
   }
 
-  /** Creates a user. @throws {StoreError} `absent` if the world does not exist. */
+  /**
+   * Creates a user.
+   * @param visitor.traits none for a person who has not come yet.
+   * @throws {StoreError} `absent` if the world does not exist.
+   */
   function createUser(
     worldId: string,
     id: string,
-    { tokenId, clientId, traits, profile, login, pretalxId }: SentVisitor,
+    {
+      tokenId,
+      clientId,
+      traits,
+      profile,
+      login,
+      pretalxId,
+    }: Partial<SentVisitor>,
     now: number,
   ): UserRow {
     if (!findWorld.get(worldId)) throw absent("world");
@@ -113,7 +124,7 @@ export function userWrites(db: Connection, sql: Sql, log: WriteLog) {
       tokenId ?? null,
       tokenId === undefined ? clientId : null,
       profile ? JSON.stringify(profile) : null,
-      JSON.stringify(traits),
+      traits ? JSON.stringify(traits) : null,
       now,
       login ? now : null,
       pretalxId ?? null,
@@ -145,7 +156,7 @@ export function userWrites(db: Connection, sql: Sql, log: WriteLog) {
       visitor: SentVisitor,
       now = Date.now(),
     ): UserRow {
-      const { clientId, login } = visitor;
+      const { clientId, login, profile, pretalxId } = visitor;
       const traits = JSON.stringify(visitor.traits);
       const old = findNamed(worldId, visitor);
       if (old?.moderation_state === "banned") return old;
@@ -153,12 +164,26 @@ export function userWrites(db: Connection, sql: Sql, log: WriteLog) {
         const last_login = login ? now : old.last_login;
         const { id } = old;
         refresh.run({ id, traits, last_seen: now, last_login });
+        // A moderator decided about the person before, who comes for the first time.
+        const isFirst = old.traits === null;
+        if (isFirst && profile) {
+          setProfile.get(
+            JSON.stringify(profile),
+            foldedNameOf(profile),
+            foldedFieldsOf(profile),
+            id,
+            worldId,
+          );
+        }
+        if (isFirst && pretalxId) setPretalxId.get(pretalxId, id, worldId);
         const isBack = login && isInactive(old.last_login, now);
         const hasOthers = traits !== old.traits;
         if (hasOthers || isBack) {
           log.appendOf(worldId, id, enteredUser(id, false, hasOthers));
         }
-        return { ...old, traits, last_seen: now, last_login };
+        return isFirst
+          ? select.get(id, worldId)!
+          : { ...old, traits, last_seen: now, last_login };
       }
       const id = randomUUID();
       const row = createUser(worldId, id, visitor, now);
@@ -204,7 +229,7 @@ export function userWrites(db: Connection, sql: Sql, log: WriteLog) {
       const known = findNamed(worldId, { tokenId });
       if (known) return moderateUser(worldId, known.id, state);
       const id = randomUUID();
-      createUser(worldId, id, { tokenId, traits: [] }, Date.now());
+      createUser(worldId, id, { tokenId }, Date.now());
       log.append(worldId, enteredUser(id, true));
       return moderateUser(worldId, id, state);
     },

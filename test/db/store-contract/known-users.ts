@@ -162,7 +162,11 @@ export async function knownUserContract(base: Contract): Promise<void> {
     t.equal((await users.enter("demo", visitor)).moderation_state, "banned");
     const again = await users.moderateNamed("demo", "later", "");
     t.strictSame([again.id, again.moderation_state], [made.id, ""]);
-    t.strictSame((await users.enter("demo", visitor)).traits, ["admin"]);
+    const profile = { display_name: "Ada" };
+    const first = await users.enter("demo", { ...visitor, profile });
+    t.match(first, { traits: ["admin"], profile }, "comes for the first time");
+    const later = { ...visitor, profile: { display_name: "Eve" } };
+    t.strictSame((await users.enter("demo", later)).profile, profile);
     await fails(t, users.moderateNamed("none", "later", "banned"), "absent");
   });
 
