@@ -213,6 +213,11 @@ export const de: Messages = {
     select: "Nachrichten auswählen",
     selectNamed: "Die Nachricht von {name} auswählen",
     selected: { one: "{n} ausgewählt", other: "{n} ausgewählt" },
+    deleteManyText: {
+      one: "Sie verschwindet für alle. Das lässt sich nicht rückgängig machen.",
+      other:
+        "Sie verschwinden für alle. Das lässt sich nicht rückgängig machen.",
+    },
     deleteMany: {
       one: "{n} Nachricht löschen?",
       other: "{n} Nachrichten löschen?",

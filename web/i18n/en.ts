@@ -205,6 +205,10 @@ export const en = {
     select: "Select messages",
     selectNamed: "Select the message from {name}",
     selected: { one: "{n} selected", other: "{n} selected" },
+    deleteManyText: {
+      one: "It disappears for everyone. This can’t be undone.",
+      other: "They disappear for everyone. This can’t be undone.",
+    },
     deleteMany: { one: "Delete {n} message?", other: "Delete {n} messages?" },
     banDelete: "Also delete their messages in this chat",
     find: "Search messages",

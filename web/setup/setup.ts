@@ -8,6 +8,7 @@ export interface Answers {
   title: string;
   name: string;
   template: Template;
+  /** Empty for the one of each visitor's browser. */
   locale: string;
   /** Empty for the standard color. */
   color: string;
@@ -51,7 +52,8 @@ export async function setUp(
   { title, name, template, locale, color, starts, ends }: Answers,
 ): Promise<MadeEvent> {
   const draft = {
-    ...{ title: title.trim(), name: name.trim(), template, locale },
+    ...{ title: title.trim(), name: name.trim(), template },
+    ...(locale && { locale }),
     timezone: Intl.DateTimeFormat().resolvedOptions().timeZone,
     ...(color && { color: color.toLowerCase() }),
     starts_at: momentOf(starts),

@@ -78,23 +78,52 @@ export function movedTo(
   };
 }
 
+/** Another session at the same time with the same room or speaker. */
+export interface Overlap {
+  readonly session: SentSession;
+  /** What both have. */
+  readonly id: string;
+}
+
 /** The sessions in the same room at the same time, by id. */
-export function overlaps(
+export const overlaps = (
   sessions: readonly SentSession[],
-): ReadonlyMap<string, SentSession> {
-  const found = new Map<string, SentSession>();
-  const rooms = new Map<string, SentSession[]>();
+): ReadonlyMap<string, Overlap> =>
+  overlapsOf(sessions, ({ room_id }) => (room_id === null ? [] : [room_id]));
+
+/** The sessions of the same speaker at the same time, by id; not those in one room. */
+export const speakerOverlaps = (
+  sessions: readonly SentSession[],
+): ReadonlyMap<string, Overlap> =>
+  overlapsOf(
+    sessions,
+    ({ speaker_ids }) => speaker_ids,
+    (one, other) => one.room_id === null || one.room_id !== other.room_id,
+  );
+
+function overlapsOf(
+  sessions: readonly SentSession[],
+  idsOf: (session: SentSession) => readonly string[],
+  counts: (one: SentSession, other: SentSession) => boolean = () => true,
+): ReadonlyMap<string, Overlap> {
+  const found = new Map<string, Overlap>();
+  const seen = new Map<string, SentSession[]>();
   for (const session of sessions) {
-    if (session.room_id === null || !isTimed(session)) continue;
-    const others = rooms.get(session.room_id) ?? [];
-    rooms.set(session.room_id, others);
-    // They come by their start.
-    const other = others.find((it) => it.ends_at! > session.starts_at);
-    if (other) {
-      found.set(session.id, other);
-      if (!found.has(other.id)) found.set(other.id, session);
+    if (!isTimed(session)) continue;
+    for (const id of idsOf(session)) {
+      const others = seen.get(id) ?? [];
+      seen.set(id, others);
+      // They come by their start.
+      const other = others.find(
+        (it) => it.ends_at! > session.starts_at && counts(it, session),
+      );
+      if (other) {
+        if (!found.has(session.id))
+          found.set(session.id, { session: other, id });
+        if (!found.has(other.id)) found.set(other.id, { session, id });
+      }
+      others.push(session);
     }
-    others.push(session);
   }
   return found;
 }

@@ -72,10 +72,7 @@ export const de: ConsoleMessages = {
     showTheirs: "Andere Fassung anzeigen",
     loadTheirs: "Laden",
     keepMine: "Meine Fassung behalten",
-    unsavedCount: {
-      one: "{n} Änderung nicht gespeichert",
-      other: "{n} Änderungen nicht gespeichert",
-    },
+    unsavedChanges: "Nicht gespeicherte Änderungen",
     theirVersion: "Andere Fassung",
     sameValues: "Beide Fassungen sind jetzt gleich.",
     theirs: "Andere",
@@ -298,6 +295,9 @@ export const de: ConsoleMessages = {
       "{n} von {all} Links wurden erstellt, dann ging es nicht weiter: {reason}",
   },
   cprogram: {
+    noAccount: "Andere Person wählen",
+    speaksIn: "Programmpunkte",
+    speaksTwice: "{name} spricht zur gleichen Zeit in „{title}“",
     add: "Programmpunkt hinzufügen",
     newTitle: "Neuer Programmpunkt",
     import: "Importieren",
@@ -339,7 +339,7 @@ export const de: ConsoleMessages = {
     picture: "Bild",
     account: "Konto in dieser Veranstaltung",
     accountHint:
-      "Die ID der Person von der Seite „Personen“. Ihr Profil öffnet sich dann über den Namen.",
+      "Wer das unter den Personen der Veranstaltung ist. Das Profil öffnet sich dann über den Namen.",
     subtitle: "Untertitel",
     abstract: "Kurzbeschreibung",
     description: "Beschreibung",
@@ -722,6 +722,9 @@ export const de: ConsoleMessages = {
     can_room_delete: "Raum löschen",
   },
   people: {
+    portraitOf: "Porträt von {name}",
+    pictureOf: "Bild von {name}",
+    fileUsed: "Sie wird verwendet: {use}.",
     title: "Personen",
     search: "Personen suchen",
     searchHint: "Nach Namen.",
@@ -843,6 +846,7 @@ export const de: ConsoleMessages = {
     },
   },
   history: {
+    times: { one: "{n}-mal", other: "{n}-mal" },
     lead: "Was Leitung und Moderation getan haben, das Neueste zuerst.",
     about: "Thema",
     by: "Von",

@@ -70,7 +70,7 @@ export const en = {
     showTheirs: "Show their version",
     loadTheirs: "Load it",
     keepMine: "Keep mine",
-    unsavedCount: { one: "{n} unsaved change", other: "{n} unsaved changes" },
+    unsavedChanges: "Unsaved changes",
     theirVersion: "Their version",
     sameValues: "Their version and yours are the same now.",
     theirs: "Theirs",
@@ -283,6 +283,9 @@ export const en = {
     partly: "{n} of {all} links were created, then it stopped: {reason}",
   },
   cprogram: {
+    noAccount: "Choose another",
+    speaksIn: "Sessions",
+    speaksTwice: "{name} speaks at the same time in “{title}”",
     add: "Add a session",
     newTitle: "New session",
     import: "Import",
@@ -323,7 +326,7 @@ export const en = {
     picture: "Picture",
     account: "Account in this event",
     accountHint:
-      "The id of the person, from the page People. Their profile opens from the name.",
+      "Who this is among the people of the event. Their profile opens from the name.",
     subtitle: "Subtitle",
     abstract: "Abstract",
     description: "Description",
@@ -694,6 +697,9 @@ export const en = {
     can_room_delete: "Delete the room",
   },
   people: {
+    portraitOf: "Portrait of {name}",
+    pictureOf: "Picture of {name}",
+    fileUsed: "It is in use: {use}.",
     title: "People",
     search: "Search people",
     searchHint: "By name.",
@@ -811,6 +817,7 @@ export const en = {
     },
   },
   history: {
+    times: { one: "{n} time", other: "{n} times" },
     lead: "What hosts and moderators did, the latest first.",
     about: "About",
     by: "By",
