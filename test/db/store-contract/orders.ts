@@ -104,8 +104,15 @@ export async function orderContract(contract: Contract): Promise<void> {
         last_seen: `2026-01-0${day}T00:00:00Z`,
       })),
     });
-    const found = await usersOf(store, "tied");
-    t.equal(found.map(({ id }) => id[0]).join(""), "13245");
+    for (const [ordering, order] of [
+      ["created", "12345"],
+      ["-last_seen", "13245"],
+      ["last_seen", "54231"],
+    ] as const) {
+      const page = { page: 1, pageSize: 10, ordering };
+      const found = await store.users.list("tied", page);
+      t.equal(found.users.map(({ id }) => id[0]).join(""), order, ordering);
+    }
   });
 
   await contract("files that are recorded at once", async (t, store) => {
