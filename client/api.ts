@@ -87,6 +87,26 @@ export interface paths {
     patch: operations["updateWorld"];
     trace?: never;
   };
+  "/api/v1/worlds/{world_id}/schedule_update": {
+    parameters: {
+      query?: never;
+      header?: never;
+      path?: never;
+      cookie?: never;
+    };
+    get?: never;
+    put?: never;
+    /**
+     * Say that the schedule in pretalx has changed
+     * @description For the plugin of pretalx, as Venueless takes it: clients get `world.schedule.updated`, and `config.pretalx` says that it is connected, and since when. Another place than that of `config.pretalx` is a 401 with a text.
+     */
+    post: operations["updateSchedule"];
+    delete?: never;
+    options?: never;
+    head?: never;
+    patch?: never;
+    trace?: never;
+  };
   "/api/v1/worlds/{world_id}/rooms": {
     parameters: {
       query?: never;
@@ -284,11 +304,7 @@ export interface paths {
     delete?: never;
     options?: never;
     head?: never;
-    /**
-     * Ban, silence or reactivate the person with a uid
-     * @description The person need not have come yet: then it makes the user, so that the decision holds from the first visit on. Nobody moderates themselves, or a person with rights that they lack.
-     */
-    patch: operations["moderateNamedUser"];
+    patch?: never;
     trace?: never;
   };
   "/api/v1/worlds/{world_id}/users/{user_id}": {
@@ -298,8 +314,7 @@ export interface paths {
       path?: never;
       cookie?: never;
     };
-    /** Get a user */
-    get: operations["getUser"];
+    get?: never;
     put?: never;
     post?: never;
     delete?: never;
@@ -323,7 +338,7 @@ export interface paths {
     put?: never;
     /**
      * Forget a user
-     * @description Erases everything that identifies the user. The user's files stay, without an owner. Nobody erases a person with rights that they lack.
+     * @description Erases everything that identifies the user. The user's files stay, without an owner.
      */
     post: operations["deleteUser"];
     delete?: never;
@@ -513,7 +528,7 @@ export interface paths {
     };
     /**
      * Get a report
-     * @description The address of `world.report.status` holds all that it needs. It is good for an hour, but not longer than the token of the person who asked for it, and as long as this person keeps the right.
+     * @description The address of `world.report.status` holds all that it needs. It is good for an hour, as long as the person who asked for it keeps the right.
      */
     get: operations["getReport"];
     put?: never;
@@ -929,6 +944,19 @@ export interface components {
        * @example live.example.org
        */
       domain?: string;
+    };
+    /**
+     * @description The place of a schedule. Both fields must be those of `config.pretalx`; of `domain`, only the host counts.
+     * @example {
+     *       "domain": "https://pretalx.example.org",
+     *       "event": "demo"
+     *     }
+     */
+    ScheduleUpdate: {
+      /** @description An address of pretalx. */
+      domain?: string;
+      /** @description The short name of the event there. */
+      event?: string;
     };
     /** @description A key that signs the tokens of a world. */
     WorldKey: {
@@ -1771,6 +1799,8 @@ export interface components {
       id: string;
       /** @description The uid of its tokens; null for a guest. */
       token_id: string | null;
+      /** @description The client ID of a guest. */
+      client_id: string | null;
       /** @description As in its first token, or as changed since. */
       profile: {
         [key: string]: unknown;
@@ -1793,6 +1823,7 @@ export interface components {
      *         {
      *           "id": "7c9e6679-7425-40de-944b-e07fc1f90ae7",
      *           "token_id": "42",
+     *           "client_id": null,
      *           "profile": {
      *             "display_name": "Ada"
      *           },
@@ -1826,19 +1857,6 @@ export interface components {
       token_id?: string;
     };
     /**
-     * @description What a moderator decides about the person with a `uid`. Unknown fields are refused.
-     * @example {
-     *       "token_id": "order-2000",
-     *       "moderation_state": "banned"
-     *     }
-     */
-    NamedUserChanges: {
-      /** @description The `uid` of the person's tokens. */
-      token_id: string;
-      /** @enum {string} */
-      moderation_state: "none" | "silenced" | "banned";
-    };
-    /**
      * @description What a moderator decides about a user: `none` reactivates. Unknown fields are refused.
      * @example {
      *       "moderation_state": "silenced"
@@ -1857,6 +1875,8 @@ export interface components {
       id: string;
       /** @description The uid of its tokens; null for a guest. */
       token_id: string | null;
+      /** @description The client ID of a guest. */
+      client_id: string | null;
       /** @description As in its first token, or as changed since. */
       profile: {
         [key: string]: unknown;
@@ -3253,6 +3273,58 @@ export interface operations {
       503: components["responses"]["NotNow"];
     };
   };
+  updateSchedule: {
+    parameters: {
+      query?: never;
+      header?: never;
+      path: {
+        /**
+         * @description The identifier of a world.
+         * @example sample
+         */
+        world_id: string;
+      };
+      cookie?: never;
+    };
+    requestBody: {
+      content: {
+        "application/json": components["schemas"]["ScheduleUpdate"];
+      };
+    };
+    responses: {
+      /** @description Clients are notified. */
+      200: {
+        headers: {
+          "X-Request-Id": components["headers"]["X-Request-Id"];
+          "X-Content-Type-Options": components["headers"]["X-Content-Type-Options"];
+          "Cache-Control": components["headers"]["Cache-Control"];
+          [name: string]: unknown;
+        };
+        content?: never;
+      };
+      400: components["responses"]["InvalidData"];
+      /** @description No token is accepted, or the world shows another schedule. */
+      401: {
+        headers: {
+          "X-Request-Id": components["headers"]["X-Request-Id"];
+          "X-Content-Type-Options": components["headers"]["X-Content-Type-Options"];
+          "Cache-Control": components["headers"]["Cache-Control"];
+          "WWW-Authenticate": components["headers"]["WWW-Authenticate"];
+          [name: string]: unknown;
+        };
+        content: {
+          "application/json": components["schemas"]["Problem"] | string;
+        };
+      };
+      403: components["responses"]["Forbidden"];
+      412: components["responses"]["Changed"];
+      413: components["responses"]["TooLarge"];
+      415: components["responses"]["NotJson"];
+      429: components["responses"]["TooMany"];
+      500: components["responses"]["Failed"];
+      503: components["responses"]["NotNow"];
+    };
+  };
   listRooms: {
     parameters: {
       query?: {
@@ -4052,10 +4124,6 @@ export interface operations {
         /** @description Instead of `page`: empty for the first page, then as in `next`. A page begins where the last one ended, whatever was added or deleted meanwhile. */
         cursor?: string;
         ordering?: "created" | "-created" | "last_seen" | "-last_seen";
-        /** @description Only the user with this `uid` in its tokens. */
-        token_id?: string;
-        /** @description Only the guest with this client ID. It is a credential, so no answer contains it. */
-        client_id?: string;
       };
       header?: never;
       path: {
@@ -4082,84 +4150,6 @@ export interface operations {
         };
       };
       400: components["responses"]["InvalidData"];
-      401: components["responses"]["Unauthenticated"];
-      403: components["responses"]["Forbidden"];
-      429: components["responses"]["TooMany"];
-      500: components["responses"]["Failed"];
-      503: components["responses"]["NotNow"];
-    };
-  };
-  moderateNamedUser: {
-    parameters: {
-      query?: never;
-      header?: never;
-      path: {
-        /**
-         * @description The identifier of a world.
-         * @example sample
-         */
-        world_id: string;
-      };
-      cookie?: never;
-    };
-    requestBody: {
-      content: {
-        "application/json": components["schemas"]["NamedUserChanges"];
-      };
-    };
-    responses: {
-      /** @description A user, with the decision of moderators. A banned user who is silenced stays banned. */
-      200: {
-        headers: {
-          "X-Request-Id": components["headers"]["X-Request-Id"];
-          "X-Content-Type-Options": components["headers"]["X-Content-Type-Options"];
-          "Cache-Control": components["headers"]["Cache-Control"];
-          [name: string]: unknown;
-        };
-        content: {
-          "application/json": components["schemas"]["ModeratedUser"];
-        };
-      };
-      400: components["responses"]["InvalidData"];
-      401: components["responses"]["Unauthenticated"];
-      403: components["responses"]["Forbidden"];
-      412: components["responses"]["Changed"];
-      413: components["responses"]["TooLarge"];
-      415: components["responses"]["NotJson"];
-      429: components["responses"]["TooMany"];
-      500: components["responses"]["Failed"];
-      503: components["responses"]["NotNow"];
-    };
-  };
-  getUser: {
-    parameters: {
-      query?: never;
-      header?: never;
-      path: {
-        /**
-         * @description The identifier of a world.
-         * @example sample
-         */
-        world_id: string;
-        user_id: string;
-      };
-      cookie?: never;
-    };
-    requestBody?: never;
-    responses: {
-      /** @description A user, with the decision of moderators. A banned user who is silenced stays banned. */
-      200: {
-        headers: {
-          "X-Request-Id": components["headers"]["X-Request-Id"];
-          "X-Content-Type-Options": components["headers"]["X-Content-Type-Options"];
-          "Cache-Control": components["headers"]["Cache-Control"];
-          [name: string]: unknown;
-        };
-        content: {
-          "application/json": components["schemas"]["ModeratedUser"];
-        };
-      };
-      400: components["responses"]["Malformed"];
       401: components["responses"]["Unauthenticated"];
       403: components["responses"]["Forbidden"];
       429: components["responses"]["TooMany"];
