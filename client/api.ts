@@ -304,7 +304,11 @@ export interface paths {
     delete?: never;
     options?: never;
     head?: never;
-    patch?: never;
+    /**
+     * Ban, silence or reactivate the person with a uid
+     * @description The person need not have come yet: then it makes the user, so that the decision holds from the first visit on. Nobody moderates themselves, or a person with rights that they lack.
+     */
+    patch: operations["moderateNamedUser"];
     trace?: never;
   };
   "/api/v1/worlds/{world_id}/users/{user_id}": {
@@ -314,7 +318,8 @@ export interface paths {
       path?: never;
       cookie?: never;
     };
-    get?: never;
+    /** Get a user */
+    get: operations["getUser"];
     put?: never;
     post?: never;
     delete?: never;
@@ -338,7 +343,7 @@ export interface paths {
     put?: never;
     /**
      * Forget a user
-     * @description Erases everything that identifies the user. The user's files stay, without an owner.
+     * @description Erases everything that identifies the user. The user's files stay, without an owner. Nobody erases a person with rights that they lack.
      */
     post: operations["deleteUser"];
     delete?: never;
@@ -528,7 +533,7 @@ export interface paths {
     };
     /**
      * Get a report
-     * @description The address of `world.report.status` holds all that it needs. It is good for an hour, as long as the person who asked for it keeps the right.
+     * @description The address of `world.report.status` holds all that it needs. It is good for an hour, but not longer than the token of the person who asked for it, and as long as this person keeps the right.
      */
     get: operations["getReport"];
     put?: never;
@@ -844,7 +849,7 @@ export interface paths {
     };
     /**
      * Get the description of the websocket
-     * @description The websocket at `/ws/world/{world_id}/`: every command, push and close code.
+     * @description The websocket at `/ws/world/{world_id}/`: every command, push and error. The entries of the change feed are in it, too.
      */
     get: operations["getAsyncapi"];
     put?: never;
@@ -856,7 +861,668 @@ export interface paths {
     trace?: never;
   };
 }
-export type webhooks = Record<string, never>;
+export interface webhooks {
+  "world.updated": {
+    parameters: {
+      query?: never;
+      header?: never;
+      path?: never;
+      cookie?: never;
+    };
+    get?: never;
+    put?: never;
+    /**
+     * Take a world.updated
+     * @description As in the change feed. More types may come: answer 2xx to those that you don't know.
+     */
+    post: operations["onWorldUpdated"];
+    delete?: never;
+    options?: never;
+    head?: never;
+    patch?: never;
+    trace?: never;
+  };
+  "room.created": {
+    parameters: {
+      query?: never;
+      header?: never;
+      path?: never;
+      cookie?: never;
+    };
+    get?: never;
+    put?: never;
+    /**
+     * Take a room.created
+     * @description As in the change feed. More types may come: answer 2xx to those that you don't know.
+     */
+    post: operations["onRoomCreated"];
+    delete?: never;
+    options?: never;
+    head?: never;
+    patch?: never;
+    trace?: never;
+  };
+  "room.updated": {
+    parameters: {
+      query?: never;
+      header?: never;
+      path?: never;
+      cookie?: never;
+    };
+    get?: never;
+    put?: never;
+    /**
+     * Take a room.updated
+     * @description As in the change feed. More types may come: answer 2xx to those that you don't know.
+     */
+    post: operations["onRoomUpdated"];
+    delete?: never;
+    options?: never;
+    head?: never;
+    patch?: never;
+    trace?: never;
+  };
+  "room.deleted": {
+    parameters: {
+      query?: never;
+      header?: never;
+      path?: never;
+      cookie?: never;
+    };
+    get?: never;
+    put?: never;
+    /**
+     * Take a room.deleted
+     * @description As in the change feed. More types may come: answer 2xx to those that you don't know.
+     */
+    post: operations["onRoomDeleted"];
+    delete?: never;
+    options?: never;
+    head?: never;
+    patch?: never;
+    trace?: never;
+  };
+  "rooms.reordered": {
+    parameters: {
+      query?: never;
+      header?: never;
+      path?: never;
+      cookie?: never;
+    };
+    get?: never;
+    put?: never;
+    /**
+     * Take a rooms.reordered
+     * @description As in the change feed. More types may come: answer 2xx to those that you don't know.
+     */
+    post: operations["onRoomsReordered"];
+    delete?: never;
+    options?: never;
+    head?: never;
+    patch?: never;
+    trace?: never;
+  };
+  "user.created": {
+    parameters: {
+      query?: never;
+      header?: never;
+      path?: never;
+      cookie?: never;
+    };
+    get?: never;
+    put?: never;
+    /**
+     * Take a user.created
+     * @description As in the change feed. More types may come: answer 2xx to those that you don't know.
+     */
+    post: operations["onUserCreated"];
+    delete?: never;
+    options?: never;
+    head?: never;
+    patch?: never;
+    trace?: never;
+  };
+  "user.updated": {
+    parameters: {
+      query?: never;
+      header?: never;
+      path?: never;
+      cookie?: never;
+    };
+    get?: never;
+    put?: never;
+    /**
+     * Take a user.updated
+     * @description As in the change feed. More types may come: answer 2xx to those that you don't know.
+     */
+    post: operations["onUserUpdated"];
+    delete?: never;
+    options?: never;
+    head?: never;
+    patch?: never;
+    trace?: never;
+  };
+  "user.moderated": {
+    parameters: {
+      query?: never;
+      header?: never;
+      path?: never;
+      cookie?: never;
+    };
+    get?: never;
+    put?: never;
+    /**
+     * Take a user.moderated
+     * @description As in the change feed. More types may come: answer 2xx to those that you don't know.
+     */
+    post: operations["onUserModerated"];
+    delete?: never;
+    options?: never;
+    head?: never;
+    patch?: never;
+    trace?: never;
+  };
+  "user.erased": {
+    parameters: {
+      query?: never;
+      header?: never;
+      path?: never;
+      cookie?: never;
+    };
+    get?: never;
+    put?: never;
+    /**
+     * Take a user.erased
+     * @description As in the change feed. More types may come: answer 2xx to those that you don't know.
+     */
+    post: operations["onUserErased"];
+    delete?: never;
+    options?: never;
+    head?: never;
+    patch?: never;
+    trace?: never;
+  };
+  "announcement.created": {
+    parameters: {
+      query?: never;
+      header?: never;
+      path?: never;
+      cookie?: never;
+    };
+    get?: never;
+    put?: never;
+    /**
+     * Take a announcement.created
+     * @description As in the change feed. More types may come: answer 2xx to those that you don't know.
+     */
+    post: operations["onAnnouncementCreated"];
+    delete?: never;
+    options?: never;
+    head?: never;
+    patch?: never;
+    trace?: never;
+  };
+  "announcement.updated": {
+    parameters: {
+      query?: never;
+      header?: never;
+      path?: never;
+      cookie?: never;
+    };
+    get?: never;
+    put?: never;
+    /**
+     * Take a announcement.updated
+     * @description As in the change feed. More types may come: answer 2xx to those that you don't know.
+     */
+    post: operations["onAnnouncementUpdated"];
+    delete?: never;
+    options?: never;
+    head?: never;
+    patch?: never;
+    trace?: never;
+  };
+  "file.added": {
+    parameters: {
+      query?: never;
+      header?: never;
+      path?: never;
+      cookie?: never;
+    };
+    get?: never;
+    put?: never;
+    /**
+     * Take a file.added
+     * @description As in the change feed. More types may come: answer 2xx to those that you don't know.
+     */
+    post: operations["onFileAdded"];
+    delete?: never;
+    options?: never;
+    head?: never;
+    patch?: never;
+    trace?: never;
+  };
+  "file.deleted": {
+    parameters: {
+      query?: never;
+      header?: never;
+      path?: never;
+      cookie?: never;
+    };
+    get?: never;
+    put?: never;
+    /**
+     * Take a file.deleted
+     * @description As in the change feed. More types may come: answer 2xx to those that you don't know.
+     */
+    post: operations["onFileDeleted"];
+    delete?: never;
+    options?: never;
+    head?: never;
+    patch?: never;
+    trace?: never;
+  };
+  "session.created": {
+    parameters: {
+      query?: never;
+      header?: never;
+      path?: never;
+      cookie?: never;
+    };
+    get?: never;
+    put?: never;
+    /**
+     * Take a session.created
+     * @description As in the change feed. More types may come: answer 2xx to those that you don't know.
+     */
+    post: operations["onSessionCreated"];
+    delete?: never;
+    options?: never;
+    head?: never;
+    patch?: never;
+    trace?: never;
+  };
+  "session.updated": {
+    parameters: {
+      query?: never;
+      header?: never;
+      path?: never;
+      cookie?: never;
+    };
+    get?: never;
+    put?: never;
+    /**
+     * Take a session.updated
+     * @description As in the change feed. More types may come: answer 2xx to those that you don't know.
+     */
+    post: operations["onSessionUpdated"];
+    delete?: never;
+    options?: never;
+    head?: never;
+    patch?: never;
+    trace?: never;
+  };
+  "session.deleted": {
+    parameters: {
+      query?: never;
+      header?: never;
+      path?: never;
+      cookie?: never;
+    };
+    get?: never;
+    put?: never;
+    /**
+     * Take a session.deleted
+     * @description As in the change feed. More types may come: answer 2xx to those that you don't know.
+     */
+    post: operations["onSessionDeleted"];
+    delete?: never;
+    options?: never;
+    head?: never;
+    patch?: never;
+    trace?: never;
+  };
+  "speaker.created": {
+    parameters: {
+      query?: never;
+      header?: never;
+      path?: never;
+      cookie?: never;
+    };
+    get?: never;
+    put?: never;
+    /**
+     * Take a speaker.created
+     * @description As in the change feed. More types may come: answer 2xx to those that you don't know.
+     */
+    post: operations["onSpeakerCreated"];
+    delete?: never;
+    options?: never;
+    head?: never;
+    patch?: never;
+    trace?: never;
+  };
+  "speaker.updated": {
+    parameters: {
+      query?: never;
+      header?: never;
+      path?: never;
+      cookie?: never;
+    };
+    get?: never;
+    put?: never;
+    /**
+     * Take a speaker.updated
+     * @description As in the change feed. More types may come: answer 2xx to those that you don't know.
+     */
+    post: operations["onSpeakerUpdated"];
+    delete?: never;
+    options?: never;
+    head?: never;
+    patch?: never;
+    trace?: never;
+  };
+  "speaker.deleted": {
+    parameters: {
+      query?: never;
+      header?: never;
+      path?: never;
+      cookie?: never;
+    };
+    get?: never;
+    put?: never;
+    /**
+     * Take a speaker.deleted
+     * @description As in the change feed. More types may come: answer 2xx to those that you don't know.
+     */
+    post: operations["onSpeakerDeleted"];
+    delete?: never;
+    options?: never;
+    head?: never;
+    patch?: never;
+    trace?: never;
+  };
+  "chat.message": {
+    parameters: {
+      query?: never;
+      header?: never;
+      path?: never;
+      cookie?: never;
+    };
+    get?: never;
+    put?: never;
+    /**
+     * Take a chat.message
+     * @description As in the change feed. More types may come: answer 2xx to those that you don't know.
+     */
+    post: operations["onChatMessage"];
+    delete?: never;
+    options?: never;
+    head?: never;
+    patch?: never;
+    trace?: never;
+  };
+  "chat.edited": {
+    parameters: {
+      query?: never;
+      header?: never;
+      path?: never;
+      cookie?: never;
+    };
+    get?: never;
+    put?: never;
+    /**
+     * Take a chat.edited
+     * @description As in the change feed. More types may come: answer 2xx to those that you don't know.
+     */
+    post: operations["onChatEdited"];
+    delete?: never;
+    options?: never;
+    head?: never;
+    patch?: never;
+    trace?: never;
+  };
+  "chat.deleted": {
+    parameters: {
+      query?: never;
+      header?: never;
+      path?: never;
+      cookie?: never;
+    };
+    get?: never;
+    put?: never;
+    /**
+     * Take a chat.deleted
+     * @description As in the change feed. More types may come: answer 2xx to those that you don't know.
+     */
+    post: operations["onChatDeleted"];
+    delete?: never;
+    options?: never;
+    head?: never;
+    patch?: never;
+    trace?: never;
+  };
+  "chat.joined": {
+    parameters: {
+      query?: never;
+      header?: never;
+      path?: never;
+      cookie?: never;
+    };
+    get?: never;
+    put?: never;
+    /**
+     * Take a chat.joined
+     * @description As in the change feed. More types may come: answer 2xx to those that you don't know.
+     */
+    post: operations["onChatJoined"];
+    delete?: never;
+    options?: never;
+    head?: never;
+    patch?: never;
+    trace?: never;
+  };
+  "chat.left": {
+    parameters: {
+      query?: never;
+      header?: never;
+      path?: never;
+      cookie?: never;
+    };
+    get?: never;
+    put?: never;
+    /**
+     * Take a chat.left
+     * @description As in the change feed. More types may come: answer 2xx to those that you don't know.
+     */
+    post: operations["onChatLeft"];
+    delete?: never;
+    options?: never;
+    head?: never;
+    patch?: never;
+    trace?: never;
+  };
+  "question.created": {
+    parameters: {
+      query?: never;
+      header?: never;
+      path?: never;
+      cookie?: never;
+    };
+    get?: never;
+    put?: never;
+    /**
+     * Take a question.created
+     * @description As in the change feed. More types may come: answer 2xx to those that you don't know.
+     */
+    post: operations["onQuestionCreated"];
+    delete?: never;
+    options?: never;
+    head?: never;
+    patch?: never;
+    trace?: never;
+  };
+  "question.updated": {
+    parameters: {
+      query?: never;
+      header?: never;
+      path?: never;
+      cookie?: never;
+    };
+    get?: never;
+    put?: never;
+    /**
+     * Take a question.updated
+     * @description As in the change feed. More types may come: answer 2xx to those that you don't know.
+     */
+    post: operations["onQuestionUpdated"];
+    delete?: never;
+    options?: never;
+    head?: never;
+    patch?: never;
+    trace?: never;
+  };
+  "question.deleted": {
+    parameters: {
+      query?: never;
+      header?: never;
+      path?: never;
+      cookie?: never;
+    };
+    get?: never;
+    put?: never;
+    /**
+     * Take a question.deleted
+     * @description As in the change feed. More types may come: answer 2xx to those that you don't know.
+     */
+    post: operations["onQuestionDeleted"];
+    delete?: never;
+    options?: never;
+    head?: never;
+    patch?: never;
+    trace?: never;
+  };
+  "question.votes": {
+    parameters: {
+      query?: never;
+      header?: never;
+      path?: never;
+      cookie?: never;
+    };
+    get?: never;
+    put?: never;
+    /**
+     * Take a question.votes
+     * @description As in the change feed. More types may come: answer 2xx to those that you don't know.
+     */
+    post: operations["onQuestionVotes"];
+    delete?: never;
+    options?: never;
+    head?: never;
+    patch?: never;
+    trace?: never;
+  };
+  "poll.created": {
+    parameters: {
+      query?: never;
+      header?: never;
+      path?: never;
+      cookie?: never;
+    };
+    get?: never;
+    put?: never;
+    /**
+     * Take a poll.created
+     * @description As in the change feed. More types may come: answer 2xx to those that you don't know.
+     */
+    post: operations["onPollCreated"];
+    delete?: never;
+    options?: never;
+    head?: never;
+    patch?: never;
+    trace?: never;
+  };
+  "poll.updated": {
+    parameters: {
+      query?: never;
+      header?: never;
+      path?: never;
+      cookie?: never;
+    };
+    get?: never;
+    put?: never;
+    /**
+     * Take a poll.updated
+     * @description As in the change feed. More types may come: answer 2xx to those that you don't know.
+     */
+    post: operations["onPollUpdated"];
+    delete?: never;
+    options?: never;
+    head?: never;
+    patch?: never;
+    trace?: never;
+  };
+  "poll.deleted": {
+    parameters: {
+      query?: never;
+      header?: never;
+      path?: never;
+      cookie?: never;
+    };
+    get?: never;
+    put?: never;
+    /**
+     * Take a poll.deleted
+     * @description As in the change feed. More types may come: answer 2xx to those that you don't know.
+     */
+    post: operations["onPollDeleted"];
+    delete?: never;
+    options?: never;
+    head?: never;
+    patch?: never;
+    trace?: never;
+  };
+  "poll.votes": {
+    parameters: {
+      query?: never;
+      header?: never;
+      path?: never;
+      cookie?: never;
+    };
+    get?: never;
+    put?: never;
+    /**
+     * Take a poll.votes
+     * @description As in the change feed. More types may come: answer 2xx to those that you don't know.
+     */
+    post: operations["onPollVotes"];
+    delete?: never;
+    options?: never;
+    head?: never;
+    patch?: never;
+    trace?: never;
+  };
+  "webhook.test": {
+    parameters: {
+      query?: never;
+      header?: never;
+      path?: never;
+      cookie?: never;
+    };
+    get?: never;
+    put?: never;
+    /**
+     * Take a webhook.test
+     * @description As in the change feed. More types may come: answer 2xx to those that you don't know.
+     */
+    post: operations["onWebhookTest"];
+    delete?: never;
+    options?: never;
+    head?: never;
+    patch?: never;
+    trace?: never;
+  };
+}
 export interface components {
   schemas: {
     /**
@@ -1647,7 +2313,6 @@ export interface components {
         abstract?: string;
         /** @description Markdown. */
         description?: string;
-        /** Format: uuid */
         room_id?: string | null;
         /** Format: date-time */
         starts_at?: string | null;
@@ -1687,12 +2352,7 @@ export interface components {
           title: string;
           url: string;
         }[];
-        /** @description The address of an upload of this world. */
         picture?: string | null;
-        /**
-         * Format: uuid
-         * @description A user of the world, whose profile opens from the name.
-         */
         user_id?: string | null;
         import_id?: string | null;
       }[];
@@ -1799,8 +2459,6 @@ export interface components {
       id: string;
       /** @description The uid of its tokens; null for a guest. */
       token_id: string | null;
-      /** @description The client ID of a guest. */
-      client_id: string | null;
       /** @description As in its first token, or as changed since. */
       profile: {
         [key: string]: unknown;
@@ -1823,7 +2481,6 @@ export interface components {
      *         {
      *           "id": "7c9e6679-7425-40de-944b-e07fc1f90ae7",
      *           "token_id": "42",
-     *           "client_id": null,
      *           "profile": {
      *             "display_name": "Ada"
      *           },
@@ -1857,6 +2514,19 @@ export interface components {
       token_id?: string;
     };
     /**
+     * @description What a moderator decides about the person with a `uid`. Unknown fields are refused.
+     * @example {
+     *       "token_id": "order-2000",
+     *       "moderation_state": "banned"
+     *     }
+     */
+    NamedUserChanges: {
+      /** @description The `uid` of the person's tokens. */
+      token_id: string;
+      /** @enum {string} */
+      moderation_state: "none" | "silenced" | "banned";
+    };
+    /**
      * @description What a moderator decides about a user: `none` reactivates. Unknown fields are refused.
      * @example {
      *       "moderation_state": "silenced"
@@ -1875,8 +2545,6 @@ export interface components {
       id: string;
       /** @description The uid of its tokens; null for a guest. */
       token_id: string | null;
-      /** @description The client ID of a guest. */
-      client_id: string | null;
       /** @description As in its first token, or as changed since. */
       profile: {
         [key: string]: unknown;
@@ -2447,30 +3115,651 @@ export interface components {
        */
       since: string;
     };
-    /** @description A change in a world. */
-    FeedEntry: {
-      /** @description Counts up in the world, with gaps. */
-      seq: number;
-      /** @description To go on after this entry. */
-      cursor: string;
-      /** Format: date-time */
-      at: string;
-      /** @description More types may come. */
-      type: string;
-      /** @description Who acted: a user (a websocket or an upload), a call of this API, a command, or the server. Null where an entry stands for many, such as votes. */
-      by: {
-        /** @enum {string} */
-        kind: "user" | "api" | "command" | "server";
-        /** @description Of a user, or of a call whose token names a user. */
-        user_id?: string | null;
-        /** @description The uid of the tokens of that user; null once it is erased. */
-        token_id?: string | null;
-      } | null;
-      /** @description The ids of the subject, and the fields of an update. */
-      data: {
+    /** @description Who acted: a user (a websocket or an upload), a call of this API, a command, or the server. Null where an entry stands for many, such as votes. */
+    FeedAuthor: {
+      /** @enum {string} */
+      kind: "user" | "api" | "command" | "server";
+      /** @description Of a user, or of a call whose token names a user. */
+      user_id?: string | null;
+      /** @description The uid of the tokens of that user; null once it is erased. */
+      token_id?: string | null;
+    } | null;
+    /** @description What world.updated is about. */
+    WorldUpdatedData: {
+      /** @description The fields that changed. */
+      fields: string[];
+    };
+    /** @description What room.created is about. */
+    RoomCreatedData: {
+      /** Format: uuid */
+      room_id: string;
+    };
+    /** @description What room.updated is about. */
+    RoomUpdatedData: {
+      /** Format: uuid */
+      room_id: string;
+      /** @description The fields that changed. */
+      fields: string[];
+    };
+    /** @description What room.deleted is about. */
+    RoomDeletedData: {
+      /** Format: uuid */
+      room_id: string;
+    };
+    /** @description What rooms.reordered is about. */
+    RoomsReorderedData: Record<string, never>;
+    /** @description What user.created is about. */
+    UserCreatedData: {
+      /** Format: uuid */
+      user_id: string;
+    };
+    /** @description What user.updated is about. */
+    UserUpdatedData: {
+      /** Format: uuid */
+      user_id: string;
+      /** @description The fields that changed. */
+      fields: string[];
+    };
+    /** @description What user.moderated is about. */
+    UserModeratedData: {
+      /** Format: uuid */
+      user_id: string;
+      /** @enum {string} */
+      state: "none" | "silenced" | "banned";
+    };
+    /** @description What user.erased is about. */
+    UserErasedData: {
+      /** Format: uuid */
+      user_id: string;
+    };
+    /** @description What announcement.created is about. */
+    AnnouncementCreatedData: {
+      /** Format: uuid */
+      announcement_id: string;
+    };
+    /** @description What announcement.updated is about. */
+    AnnouncementUpdatedData: {
+      /** Format: uuid */
+      announcement_id: string;
+      /** @description The fields that changed. */
+      fields: string[];
+    };
+    /** @description What file.added is about. */
+    FileAddedData: {
+      /** Format: uuid */
+      file_id: string;
+    };
+    /** @description What file.deleted is about. */
+    FileDeletedData: {
+      /** Format: uuid */
+      file_id: string;
+    };
+    /** @description What session.created is about. */
+    SessionCreatedData: {
+      /** Format: uuid */
+      session_id: string;
+    };
+    /** @description What session.updated is about. */
+    SessionUpdatedData: {
+      /** Format: uuid */
+      session_id: string;
+      /** @description The fields that changed. */
+      fields: string[];
+    };
+    /** @description What session.deleted is about. */
+    SessionDeletedData: {
+      /** Format: uuid */
+      session_id: string;
+    };
+    /** @description What speaker.created is about. */
+    SpeakerCreatedData: {
+      /** Format: uuid */
+      speaker_id: string;
+    };
+    /** @description What speaker.updated is about. */
+    SpeakerUpdatedData: {
+      /** Format: uuid */
+      speaker_id: string;
+      /** @description The fields that changed. */
+      fields: string[];
+    };
+    /** @description What speaker.deleted is about. */
+    SpeakerDeletedData: {
+      /** Format: uuid */
+      speaker_id: string;
+    };
+    /** @description What chat.message is about. */
+    ChatMessageData: {
+      /** Format: uuid */
+      room_id: string;
+      /** Format: uuid */
+      channel_id: string;
+      /** @description Of an edit or a deletion, the message that was changed. */
+      event_id: number;
+      /** Format: uuid */
+      user_id: string | null;
+      content: {
         [key: string]: unknown;
       };
     };
+    /** @description What chat.edited is about. */
+    ChatEditedData: {
+      /** Format: uuid */
+      room_id: string;
+      /** Format: uuid */
+      channel_id: string;
+      /** @description Of an edit or a deletion, the message that was changed. */
+      event_id: number;
+      /** Format: uuid */
+      user_id: string | null;
+      content: {
+        [key: string]: unknown;
+      };
+    };
+    /** @description What chat.deleted is about. */
+    ChatDeletedData: {
+      /** Format: uuid */
+      room_id: string;
+      /** Format: uuid */
+      channel_id: string;
+      /** @description Of an edit or a deletion, the message that was changed. */
+      event_id: number;
+      /** Format: uuid */
+      user_id: string | null;
+    };
+    /** @description What chat.joined is about. */
+    ChatJoinedData: {
+      /** Format: uuid */
+      room_id: string;
+      /** Format: uuid */
+      channel_id: string;
+      /** @description Of an edit or a deletion, the message that was changed. */
+      event_id: number;
+      /** Format: uuid */
+      user_id: string | null;
+    };
+    /** @description What chat.left is about. */
+    ChatLeftData: {
+      /** Format: uuid */
+      room_id: string;
+      /** Format: uuid */
+      channel_id: string;
+      /** @description Of an edit or a deletion, the message that was changed. */
+      event_id: number;
+      /** Format: uuid */
+      user_id: string | null;
+    };
+    /** @description What question.created is about. */
+    QuestionCreatedData: {
+      /** Format: uuid */
+      room_id: string;
+      /** Format: uuid */
+      question_id: string;
+    };
+    /** @description What question.updated is about. */
+    QuestionUpdatedData: {
+      /** Format: uuid */
+      room_id: string;
+      /**
+       * Format: uuid
+       * @description Null when the pin of the room ended.
+       */
+      question_id: string | null;
+      /** @description The fields that changed. */
+      fields: string[];
+    };
+    /** @description What question.deleted is about. */
+    QuestionDeletedData: {
+      /** Format: uuid */
+      room_id: string;
+      /** Format: uuid */
+      question_id: string;
+    };
+    /** @description What question.votes is about. */
+    QuestionVotesData: {
+      /** Format: uuid */
+      room_id: string;
+      /** Format: uuid */
+      question_id: string;
+      score: number;
+    };
+    /** @description What poll.created is about. */
+    PollCreatedData: {
+      /** Format: uuid */
+      room_id: string;
+      /** Format: uuid */
+      poll_id: string;
+    };
+    /** @description What poll.updated is about. */
+    PollUpdatedData: {
+      /** Format: uuid */
+      room_id: string;
+      /**
+       * Format: uuid
+       * @description Null when the pin of the room ended.
+       */
+      poll_id: string | null;
+      /** @description The fields that changed. */
+      fields: string[];
+    };
+    /** @description What poll.deleted is about. */
+    PollDeletedData: {
+      /** Format: uuid */
+      room_id: string;
+      /** Format: uuid */
+      poll_id: string;
+    };
+    /** @description What poll.votes is about. */
+    PollVotesData: {
+      /** Format: uuid */
+      room_id: string;
+      /** Format: uuid */
+      poll_id: string;
+      /** @description How many users chose each option, by its id. */
+      results: {
+        [key: string]: number;
+      };
+    };
+    /** @description A change in a world. */
+    FeedEntry:
+      | {
+          /** @description Counts up in the world, with gaps. */
+          seq: number;
+          /** @description To go on after this entry. */
+          cursor: string;
+          /** Format: date-time */
+          at: string;
+          /** @enum {string} */
+          type: "world.updated";
+          by: components["schemas"]["FeedAuthor"];
+          data: components["schemas"]["WorldUpdatedData"];
+        }
+      | {
+          /** @description Counts up in the world, with gaps. */
+          seq: number;
+          /** @description To go on after this entry. */
+          cursor: string;
+          /** Format: date-time */
+          at: string;
+          /** @enum {string} */
+          type: "room.created";
+          by: components["schemas"]["FeedAuthor"];
+          data: components["schemas"]["RoomCreatedData"];
+        }
+      | {
+          /** @description Counts up in the world, with gaps. */
+          seq: number;
+          /** @description To go on after this entry. */
+          cursor: string;
+          /** Format: date-time */
+          at: string;
+          /** @enum {string} */
+          type: "room.updated";
+          by: components["schemas"]["FeedAuthor"];
+          data: components["schemas"]["RoomUpdatedData"];
+        }
+      | {
+          /** @description Counts up in the world, with gaps. */
+          seq: number;
+          /** @description To go on after this entry. */
+          cursor: string;
+          /** Format: date-time */
+          at: string;
+          /** @enum {string} */
+          type: "room.deleted";
+          by: components["schemas"]["FeedAuthor"];
+          data: components["schemas"]["RoomDeletedData"];
+        }
+      | {
+          /** @description Counts up in the world, with gaps. */
+          seq: number;
+          /** @description To go on after this entry. */
+          cursor: string;
+          /** Format: date-time */
+          at: string;
+          /** @enum {string} */
+          type: "rooms.reordered";
+          by: components["schemas"]["FeedAuthor"];
+          data: components["schemas"]["RoomsReorderedData"];
+        }
+      | {
+          /** @description Counts up in the world, with gaps. */
+          seq: number;
+          /** @description To go on after this entry. */
+          cursor: string;
+          /** Format: date-time */
+          at: string;
+          /** @enum {string} */
+          type: "user.created";
+          by: components["schemas"]["FeedAuthor"];
+          data: components["schemas"]["UserCreatedData"];
+        }
+      | {
+          /** @description Counts up in the world, with gaps. */
+          seq: number;
+          /** @description To go on after this entry. */
+          cursor: string;
+          /** Format: date-time */
+          at: string;
+          /** @enum {string} */
+          type: "user.updated";
+          by: components["schemas"]["FeedAuthor"];
+          data: components["schemas"]["UserUpdatedData"];
+        }
+      | {
+          /** @description Counts up in the world, with gaps. */
+          seq: number;
+          /** @description To go on after this entry. */
+          cursor: string;
+          /** Format: date-time */
+          at: string;
+          /** @enum {string} */
+          type: "user.moderated";
+          by: components["schemas"]["FeedAuthor"];
+          data: components["schemas"]["UserModeratedData"];
+        }
+      | {
+          /** @description Counts up in the world, with gaps. */
+          seq: number;
+          /** @description To go on after this entry. */
+          cursor: string;
+          /** Format: date-time */
+          at: string;
+          /** @enum {string} */
+          type: "user.erased";
+          by: components["schemas"]["FeedAuthor"];
+          data: components["schemas"]["UserErasedData"];
+        }
+      | {
+          /** @description Counts up in the world, with gaps. */
+          seq: number;
+          /** @description To go on after this entry. */
+          cursor: string;
+          /** Format: date-time */
+          at: string;
+          /** @enum {string} */
+          type: "announcement.created";
+          by: components["schemas"]["FeedAuthor"];
+          data: components["schemas"]["AnnouncementCreatedData"];
+        }
+      | {
+          /** @description Counts up in the world, with gaps. */
+          seq: number;
+          /** @description To go on after this entry. */
+          cursor: string;
+          /** Format: date-time */
+          at: string;
+          /** @enum {string} */
+          type: "announcement.updated";
+          by: components["schemas"]["FeedAuthor"];
+          data: components["schemas"]["AnnouncementUpdatedData"];
+        }
+      | {
+          /** @description Counts up in the world, with gaps. */
+          seq: number;
+          /** @description To go on after this entry. */
+          cursor: string;
+          /** Format: date-time */
+          at: string;
+          /** @enum {string} */
+          type: "file.added";
+          by: components["schemas"]["FeedAuthor"];
+          data: components["schemas"]["FileAddedData"];
+        }
+      | {
+          /** @description Counts up in the world, with gaps. */
+          seq: number;
+          /** @description To go on after this entry. */
+          cursor: string;
+          /** Format: date-time */
+          at: string;
+          /** @enum {string} */
+          type: "file.deleted";
+          by: components["schemas"]["FeedAuthor"];
+          data: components["schemas"]["FileDeletedData"];
+        }
+      | {
+          /** @description Counts up in the world, with gaps. */
+          seq: number;
+          /** @description To go on after this entry. */
+          cursor: string;
+          /** Format: date-time */
+          at: string;
+          /** @enum {string} */
+          type: "session.created";
+          by: components["schemas"]["FeedAuthor"];
+          data: components["schemas"]["SessionCreatedData"];
+        }
+      | {
+          /** @description Counts up in the world, with gaps. */
+          seq: number;
+          /** @description To go on after this entry. */
+          cursor: string;
+          /** Format: date-time */
+          at: string;
+          /** @enum {string} */
+          type: "session.updated";
+          by: components["schemas"]["FeedAuthor"];
+          data: components["schemas"]["SessionUpdatedData"];
+        }
+      | {
+          /** @description Counts up in the world, with gaps. */
+          seq: number;
+          /** @description To go on after this entry. */
+          cursor: string;
+          /** Format: date-time */
+          at: string;
+          /** @enum {string} */
+          type: "session.deleted";
+          by: components["schemas"]["FeedAuthor"];
+          data: components["schemas"]["SessionDeletedData"];
+        }
+      | {
+          /** @description Counts up in the world, with gaps. */
+          seq: number;
+          /** @description To go on after this entry. */
+          cursor: string;
+          /** Format: date-time */
+          at: string;
+          /** @enum {string} */
+          type: "speaker.created";
+          by: components["schemas"]["FeedAuthor"];
+          data: components["schemas"]["SpeakerCreatedData"];
+        }
+      | {
+          /** @description Counts up in the world, with gaps. */
+          seq: number;
+          /** @description To go on after this entry. */
+          cursor: string;
+          /** Format: date-time */
+          at: string;
+          /** @enum {string} */
+          type: "speaker.updated";
+          by: components["schemas"]["FeedAuthor"];
+          data: components["schemas"]["SpeakerUpdatedData"];
+        }
+      | {
+          /** @description Counts up in the world, with gaps. */
+          seq: number;
+          /** @description To go on after this entry. */
+          cursor: string;
+          /** Format: date-time */
+          at: string;
+          /** @enum {string} */
+          type: "speaker.deleted";
+          by: components["schemas"]["FeedAuthor"];
+          data: components["schemas"]["SpeakerDeletedData"];
+        }
+      | {
+          /** @description Counts up in the world, with gaps. */
+          seq: number;
+          /** @description To go on after this entry. */
+          cursor: string;
+          /** Format: date-time */
+          at: string;
+          /** @enum {string} */
+          type: "chat.message";
+          by: components["schemas"]["FeedAuthor"];
+          data: components["schemas"]["ChatMessageData"];
+        }
+      | {
+          /** @description Counts up in the world, with gaps. */
+          seq: number;
+          /** @description To go on after this entry. */
+          cursor: string;
+          /** Format: date-time */
+          at: string;
+          /** @enum {string} */
+          type: "chat.edited";
+          by: components["schemas"]["FeedAuthor"];
+          data: components["schemas"]["ChatEditedData"];
+        }
+      | {
+          /** @description Counts up in the world, with gaps. */
+          seq: number;
+          /** @description To go on after this entry. */
+          cursor: string;
+          /** Format: date-time */
+          at: string;
+          /** @enum {string} */
+          type: "chat.deleted";
+          by: components["schemas"]["FeedAuthor"];
+          data: components["schemas"]["ChatDeletedData"];
+        }
+      | {
+          /** @description Counts up in the world, with gaps. */
+          seq: number;
+          /** @description To go on after this entry. */
+          cursor: string;
+          /** Format: date-time */
+          at: string;
+          /** @enum {string} */
+          type: "chat.joined";
+          by: components["schemas"]["FeedAuthor"];
+          data: components["schemas"]["ChatJoinedData"];
+        }
+      | {
+          /** @description Counts up in the world, with gaps. */
+          seq: number;
+          /** @description To go on after this entry. */
+          cursor: string;
+          /** Format: date-time */
+          at: string;
+          /** @enum {string} */
+          type: "chat.left";
+          by: components["schemas"]["FeedAuthor"];
+          data: components["schemas"]["ChatLeftData"];
+        }
+      | {
+          /** @description Counts up in the world, with gaps. */
+          seq: number;
+          /** @description To go on after this entry. */
+          cursor: string;
+          /** Format: date-time */
+          at: string;
+          /** @enum {string} */
+          type: "question.created";
+          by: components["schemas"]["FeedAuthor"];
+          data: components["schemas"]["QuestionCreatedData"];
+        }
+      | {
+          /** @description Counts up in the world, with gaps. */
+          seq: number;
+          /** @description To go on after this entry. */
+          cursor: string;
+          /** Format: date-time */
+          at: string;
+          /** @enum {string} */
+          type: "question.updated";
+          by: components["schemas"]["FeedAuthor"];
+          data: components["schemas"]["QuestionUpdatedData"];
+        }
+      | {
+          /** @description Counts up in the world, with gaps. */
+          seq: number;
+          /** @description To go on after this entry. */
+          cursor: string;
+          /** Format: date-time */
+          at: string;
+          /** @enum {string} */
+          type: "question.deleted";
+          by: components["schemas"]["FeedAuthor"];
+          data: components["schemas"]["QuestionDeletedData"];
+        }
+      | {
+          /** @description Counts up in the world, with gaps. */
+          seq: number;
+          /** @description To go on after this entry. */
+          cursor: string;
+          /** Format: date-time */
+          at: string;
+          /** @enum {string} */
+          type: "question.votes";
+          by: components["schemas"]["FeedAuthor"];
+          data: components["schemas"]["QuestionVotesData"];
+        }
+      | {
+          /** @description Counts up in the world, with gaps. */
+          seq: number;
+          /** @description To go on after this entry. */
+          cursor: string;
+          /** Format: date-time */
+          at: string;
+          /** @enum {string} */
+          type: "poll.created";
+          by: components["schemas"]["FeedAuthor"];
+          data: components["schemas"]["PollCreatedData"];
+        }
+      | {
+          /** @description Counts up in the world, with gaps. */
+          seq: number;
+          /** @description To go on after this entry. */
+          cursor: string;
+          /** Format: date-time */
+          at: string;
+          /** @enum {string} */
+          type: "poll.updated";
+          by: components["schemas"]["FeedAuthor"];
+          data: components["schemas"]["PollUpdatedData"];
+        }
+      | {
+          /** @description Counts up in the world, with gaps. */
+          seq: number;
+          /** @description To go on after this entry. */
+          cursor: string;
+          /** Format: date-time */
+          at: string;
+          /** @enum {string} */
+          type: "poll.deleted";
+          by: components["schemas"]["FeedAuthor"];
+          data: components["schemas"]["PollDeletedData"];
+        }
+      | {
+          /** @description Counts up in the world, with gaps. */
+          seq: number;
+          /** @description To go on after this entry. */
+          cursor: string;
+          /** Format: date-time */
+          at: string;
+          /** @enum {string} */
+          type: "poll.votes";
+          by: components["schemas"]["FeedAuthor"];
+          data: components["schemas"]["PollVotesData"];
+        }
+      | {
+          /** @description Counts up in the world, with gaps. */
+          seq: number;
+          /** @description To go on after this entry. */
+          cursor: string;
+          /** Format: date-time */
+          at: string;
+          /** @description A type that came later. Ignore it. */
+          type: string;
+          by: components["schemas"]["FeedAuthor"];
+          data: {
+            [key: string]: unknown;
+          };
+        };
     /**
      * @description Changes in the order in which they happened.
      * @example {
@@ -2510,15 +3799,7 @@ export interface components {
       id: number;
       /** Format: date-time */
       at: string;
-      /** @description Who acted: a user (a websocket or an upload), a call of this API, a command, or the server. Null where an entry stands for many, such as votes. */
-      by: {
-        /** @enum {string} */
-        kind: "user" | "api" | "command" | "server";
-        /** @description Of a user, or of a call whose token names a user. */
-        user_id?: string | null;
-        /** @description The uid of the tokens of that user; null once it is erased. */
-        token_id?: string | null;
-      } | null;
+      by: components["schemas"]["FeedAuthor"];
       /** @description As in the change feed, and more. */
       type: string;
       /** @description What it was about: ids. */
@@ -3024,6 +4305,12 @@ export interface components {
     IfMatch: string;
     /** @description Answer 304 in the state that this ETag names. */
     IfNoneMatch: string;
+    /** @description The same for every try of an entry. */
+    WebhookId: string;
+    /** @description When it is sent, in seconds since 1970. */
+    WebhookTimestamp: string;
+    /** @description `v1,` and an HMAC-SHA256 with the secret. */
+    WebhookSignature: string;
   };
   requestBodies: never;
   headers: {
@@ -4124,6 +5411,10 @@ export interface operations {
         /** @description Instead of `page`: empty for the first page, then as in `next`. A page begins where the last one ended, whatever was added or deleted meanwhile. */
         cursor?: string;
         ordering?: "created" | "-created" | "last_seen" | "-last_seen";
+        /** @description Only the user with this `uid` in its tokens. */
+        token_id?: string;
+        /** @description Only the guest with this client ID. It is a credential, so no answer contains it. */
+        client_id?: string;
       };
       header?: never;
       path: {
@@ -4150,6 +5441,84 @@ export interface operations {
         };
       };
       400: components["responses"]["InvalidData"];
+      401: components["responses"]["Unauthenticated"];
+      403: components["responses"]["Forbidden"];
+      429: components["responses"]["TooMany"];
+      500: components["responses"]["Failed"];
+      503: components["responses"]["NotNow"];
+    };
+  };
+  moderateNamedUser: {
+    parameters: {
+      query?: never;
+      header?: never;
+      path: {
+        /**
+         * @description The identifier of a world.
+         * @example sample
+         */
+        world_id: string;
+      };
+      cookie?: never;
+    };
+    requestBody: {
+      content: {
+        "application/json": components["schemas"]["NamedUserChanges"];
+      };
+    };
+    responses: {
+      /** @description A user, with the decision of moderators. A banned user who is silenced stays banned. */
+      200: {
+        headers: {
+          "X-Request-Id": components["headers"]["X-Request-Id"];
+          "X-Content-Type-Options": components["headers"]["X-Content-Type-Options"];
+          "Cache-Control": components["headers"]["Cache-Control"];
+          [name: string]: unknown;
+        };
+        content: {
+          "application/json": components["schemas"]["ModeratedUser"];
+        };
+      };
+      400: components["responses"]["InvalidData"];
+      401: components["responses"]["Unauthenticated"];
+      403: components["responses"]["Forbidden"];
+      412: components["responses"]["Changed"];
+      413: components["responses"]["TooLarge"];
+      415: components["responses"]["NotJson"];
+      429: components["responses"]["TooMany"];
+      500: components["responses"]["Failed"];
+      503: components["responses"]["NotNow"];
+    };
+  };
+  getUser: {
+    parameters: {
+      query?: never;
+      header?: never;
+      path: {
+        /**
+         * @description The identifier of a world.
+         * @example sample
+         */
+        world_id: string;
+        user_id: string;
+      };
+      cookie?: never;
+    };
+    requestBody?: never;
+    responses: {
+      /** @description A user, with the decision of moderators. A banned user who is silenced stays banned. */
+      200: {
+        headers: {
+          "X-Request-Id": components["headers"]["X-Request-Id"];
+          "X-Content-Type-Options": components["headers"]["X-Content-Type-Options"];
+          "Cache-Control": components["headers"]["Cache-Control"];
+          [name: string]: unknown;
+        };
+        content: {
+          "application/json": components["schemas"]["ModeratedUser"];
+        };
+      };
+      400: components["responses"]["Malformed"];
       401: components["responses"]["Unauthenticated"];
       403: components["responses"]["Forbidden"];
       429: components["responses"]["TooMany"];
@@ -4909,6 +6278,7 @@ export interface operations {
         };
         content: {
           "application/json": components["schemas"]["FeedPage"];
+          "text/event-stream": string;
         };
       };
       400: components["responses"]["InvalidData"];
@@ -5617,6 +6987,1395 @@ export interface operations {
       400: components["responses"]["Malformed"];
       500: components["responses"]["Failed"];
       503: components["responses"]["NotNow"];
+    };
+  };
+  onWorldUpdated: {
+    parameters: {
+      query?: never;
+      header: {
+        /** @description The same for every try of an entry. */
+        "webhook-id": components["parameters"]["WebhookId"];
+        /** @description When it is sent, in seconds since 1970. */
+        "webhook-timestamp": components["parameters"]["WebhookTimestamp"];
+        /** @description `v1,` and an HMAC-SHA256 with the secret. */
+        "webhook-signature": components["parameters"]["WebhookSignature"];
+      };
+      path?: never;
+      cookie?: never;
+    };
+    requestBody: {
+      content: {
+        "application/json": {
+          /** @enum {string} */
+          type: "world.updated";
+          /** Format: date-time */
+          timestamp: string;
+          data: components["schemas"]["WorldUpdatedData"];
+        };
+      };
+    };
+    responses: {
+      /** @description It is taken, as by any other 2xx. */
+      200: {
+        headers: {
+          [name: string]: unknown;
+        };
+        content?: never;
+      };
+      /** @description Nothing more is wanted. The webhook is disabled. */
+      410: {
+        headers: {
+          [name: string]: unknown;
+        };
+        content?: never;
+      };
+    };
+  };
+  onRoomCreated: {
+    parameters: {
+      query?: never;
+      header: {
+        /** @description The same for every try of an entry. */
+        "webhook-id": components["parameters"]["WebhookId"];
+        /** @description When it is sent, in seconds since 1970. */
+        "webhook-timestamp": components["parameters"]["WebhookTimestamp"];
+        /** @description `v1,` and an HMAC-SHA256 with the secret. */
+        "webhook-signature": components["parameters"]["WebhookSignature"];
+      };
+      path?: never;
+      cookie?: never;
+    };
+    requestBody: {
+      content: {
+        "application/json": {
+          /** @enum {string} */
+          type: "room.created";
+          /** Format: date-time */
+          timestamp: string;
+          data: components["schemas"]["RoomCreatedData"];
+        };
+      };
+    };
+    responses: {
+      /** @description It is taken, as by any other 2xx. */
+      200: {
+        headers: {
+          [name: string]: unknown;
+        };
+        content?: never;
+      };
+      /** @description Nothing more is wanted. The webhook is disabled. */
+      410: {
+        headers: {
+          [name: string]: unknown;
+        };
+        content?: never;
+      };
+    };
+  };
+  onRoomUpdated: {
+    parameters: {
+      query?: never;
+      header: {
+        /** @description The same for every try of an entry. */
+        "webhook-id": components["parameters"]["WebhookId"];
+        /** @description When it is sent, in seconds since 1970. */
+        "webhook-timestamp": components["parameters"]["WebhookTimestamp"];
+        /** @description `v1,` and an HMAC-SHA256 with the secret. */
+        "webhook-signature": components["parameters"]["WebhookSignature"];
+      };
+      path?: never;
+      cookie?: never;
+    };
+    requestBody: {
+      content: {
+        "application/json": {
+          /** @enum {string} */
+          type: "room.updated";
+          /** Format: date-time */
+          timestamp: string;
+          data: components["schemas"]["RoomUpdatedData"];
+        };
+      };
+    };
+    responses: {
+      /** @description It is taken, as by any other 2xx. */
+      200: {
+        headers: {
+          [name: string]: unknown;
+        };
+        content?: never;
+      };
+      /** @description Nothing more is wanted. The webhook is disabled. */
+      410: {
+        headers: {
+          [name: string]: unknown;
+        };
+        content?: never;
+      };
+    };
+  };
+  onRoomDeleted: {
+    parameters: {
+      query?: never;
+      header: {
+        /** @description The same for every try of an entry. */
+        "webhook-id": components["parameters"]["WebhookId"];
+        /** @description When it is sent, in seconds since 1970. */
+        "webhook-timestamp": components["parameters"]["WebhookTimestamp"];
+        /** @description `v1,` and an HMAC-SHA256 with the secret. */
+        "webhook-signature": components["parameters"]["WebhookSignature"];
+      };
+      path?: never;
+      cookie?: never;
+    };
+    requestBody: {
+      content: {
+        "application/json": {
+          /** @enum {string} */
+          type: "room.deleted";
+          /** Format: date-time */
+          timestamp: string;
+          data: components["schemas"]["RoomDeletedData"];
+        };
+      };
+    };
+    responses: {
+      /** @description It is taken, as by any other 2xx. */
+      200: {
+        headers: {
+          [name: string]: unknown;
+        };
+        content?: never;
+      };
+      /** @description Nothing more is wanted. The webhook is disabled. */
+      410: {
+        headers: {
+          [name: string]: unknown;
+        };
+        content?: never;
+      };
+    };
+  };
+  onRoomsReordered: {
+    parameters: {
+      query?: never;
+      header: {
+        /** @description The same for every try of an entry. */
+        "webhook-id": components["parameters"]["WebhookId"];
+        /** @description When it is sent, in seconds since 1970. */
+        "webhook-timestamp": components["parameters"]["WebhookTimestamp"];
+        /** @description `v1,` and an HMAC-SHA256 with the secret. */
+        "webhook-signature": components["parameters"]["WebhookSignature"];
+      };
+      path?: never;
+      cookie?: never;
+    };
+    requestBody: {
+      content: {
+        "application/json": {
+          /** @enum {string} */
+          type: "rooms.reordered";
+          /** Format: date-time */
+          timestamp: string;
+          data: components["schemas"]["RoomsReorderedData"];
+        };
+      };
+    };
+    responses: {
+      /** @description It is taken, as by any other 2xx. */
+      200: {
+        headers: {
+          [name: string]: unknown;
+        };
+        content?: never;
+      };
+      /** @description Nothing more is wanted. The webhook is disabled. */
+      410: {
+        headers: {
+          [name: string]: unknown;
+        };
+        content?: never;
+      };
+    };
+  };
+  onUserCreated: {
+    parameters: {
+      query?: never;
+      header: {
+        /** @description The same for every try of an entry. */
+        "webhook-id": components["parameters"]["WebhookId"];
+        /** @description When it is sent, in seconds since 1970. */
+        "webhook-timestamp": components["parameters"]["WebhookTimestamp"];
+        /** @description `v1,` and an HMAC-SHA256 with the secret. */
+        "webhook-signature": components["parameters"]["WebhookSignature"];
+      };
+      path?: never;
+      cookie?: never;
+    };
+    requestBody: {
+      content: {
+        "application/json": {
+          /** @enum {string} */
+          type: "user.created";
+          /** Format: date-time */
+          timestamp: string;
+          data: components["schemas"]["UserCreatedData"];
+        };
+      };
+    };
+    responses: {
+      /** @description It is taken, as by any other 2xx. */
+      200: {
+        headers: {
+          [name: string]: unknown;
+        };
+        content?: never;
+      };
+      /** @description Nothing more is wanted. The webhook is disabled. */
+      410: {
+        headers: {
+          [name: string]: unknown;
+        };
+        content?: never;
+      };
+    };
+  };
+  onUserUpdated: {
+    parameters: {
+      query?: never;
+      header: {
+        /** @description The same for every try of an entry. */
+        "webhook-id": components["parameters"]["WebhookId"];
+        /** @description When it is sent, in seconds since 1970. */
+        "webhook-timestamp": components["parameters"]["WebhookTimestamp"];
+        /** @description `v1,` and an HMAC-SHA256 with the secret. */
+        "webhook-signature": components["parameters"]["WebhookSignature"];
+      };
+      path?: never;
+      cookie?: never;
+    };
+    requestBody: {
+      content: {
+        "application/json": {
+          /** @enum {string} */
+          type: "user.updated";
+          /** Format: date-time */
+          timestamp: string;
+          data: components["schemas"]["UserUpdatedData"];
+        };
+      };
+    };
+    responses: {
+      /** @description It is taken, as by any other 2xx. */
+      200: {
+        headers: {
+          [name: string]: unknown;
+        };
+        content?: never;
+      };
+      /** @description Nothing more is wanted. The webhook is disabled. */
+      410: {
+        headers: {
+          [name: string]: unknown;
+        };
+        content?: never;
+      };
+    };
+  };
+  onUserModerated: {
+    parameters: {
+      query?: never;
+      header: {
+        /** @description The same for every try of an entry. */
+        "webhook-id": components["parameters"]["WebhookId"];
+        /** @description When it is sent, in seconds since 1970. */
+        "webhook-timestamp": components["parameters"]["WebhookTimestamp"];
+        /** @description `v1,` and an HMAC-SHA256 with the secret. */
+        "webhook-signature": components["parameters"]["WebhookSignature"];
+      };
+      path?: never;
+      cookie?: never;
+    };
+    requestBody: {
+      content: {
+        "application/json": {
+          /** @enum {string} */
+          type: "user.moderated";
+          /** Format: date-time */
+          timestamp: string;
+          data: components["schemas"]["UserModeratedData"];
+        };
+      };
+    };
+    responses: {
+      /** @description It is taken, as by any other 2xx. */
+      200: {
+        headers: {
+          [name: string]: unknown;
+        };
+        content?: never;
+      };
+      /** @description Nothing more is wanted. The webhook is disabled. */
+      410: {
+        headers: {
+          [name: string]: unknown;
+        };
+        content?: never;
+      };
+    };
+  };
+  onUserErased: {
+    parameters: {
+      query?: never;
+      header: {
+        /** @description The same for every try of an entry. */
+        "webhook-id": components["parameters"]["WebhookId"];
+        /** @description When it is sent, in seconds since 1970. */
+        "webhook-timestamp": components["parameters"]["WebhookTimestamp"];
+        /** @description `v1,` and an HMAC-SHA256 with the secret. */
+        "webhook-signature": components["parameters"]["WebhookSignature"];
+      };
+      path?: never;
+      cookie?: never;
+    };
+    requestBody: {
+      content: {
+        "application/json": {
+          /** @enum {string} */
+          type: "user.erased";
+          /** Format: date-time */
+          timestamp: string;
+          data: components["schemas"]["UserErasedData"];
+        };
+      };
+    };
+    responses: {
+      /** @description It is taken, as by any other 2xx. */
+      200: {
+        headers: {
+          [name: string]: unknown;
+        };
+        content?: never;
+      };
+      /** @description Nothing more is wanted. The webhook is disabled. */
+      410: {
+        headers: {
+          [name: string]: unknown;
+        };
+        content?: never;
+      };
+    };
+  };
+  onAnnouncementCreated: {
+    parameters: {
+      query?: never;
+      header: {
+        /** @description The same for every try of an entry. */
+        "webhook-id": components["parameters"]["WebhookId"];
+        /** @description When it is sent, in seconds since 1970. */
+        "webhook-timestamp": components["parameters"]["WebhookTimestamp"];
+        /** @description `v1,` and an HMAC-SHA256 with the secret. */
+        "webhook-signature": components["parameters"]["WebhookSignature"];
+      };
+      path?: never;
+      cookie?: never;
+    };
+    requestBody: {
+      content: {
+        "application/json": {
+          /** @enum {string} */
+          type: "announcement.created";
+          /** Format: date-time */
+          timestamp: string;
+          data: components["schemas"]["AnnouncementCreatedData"];
+        };
+      };
+    };
+    responses: {
+      /** @description It is taken, as by any other 2xx. */
+      200: {
+        headers: {
+          [name: string]: unknown;
+        };
+        content?: never;
+      };
+      /** @description Nothing more is wanted. The webhook is disabled. */
+      410: {
+        headers: {
+          [name: string]: unknown;
+        };
+        content?: never;
+      };
+    };
+  };
+  onAnnouncementUpdated: {
+    parameters: {
+      query?: never;
+      header: {
+        /** @description The same for every try of an entry. */
+        "webhook-id": components["parameters"]["WebhookId"];
+        /** @description When it is sent, in seconds since 1970. */
+        "webhook-timestamp": components["parameters"]["WebhookTimestamp"];
+        /** @description `v1,` and an HMAC-SHA256 with the secret. */
+        "webhook-signature": components["parameters"]["WebhookSignature"];
+      };
+      path?: never;
+      cookie?: never;
+    };
+    requestBody: {
+      content: {
+        "application/json": {
+          /** @enum {string} */
+          type: "announcement.updated";
+          /** Format: date-time */
+          timestamp: string;
+          data: components["schemas"]["AnnouncementUpdatedData"];
+        };
+      };
+    };
+    responses: {
+      /** @description It is taken, as by any other 2xx. */
+      200: {
+        headers: {
+          [name: string]: unknown;
+        };
+        content?: never;
+      };
+      /** @description Nothing more is wanted. The webhook is disabled. */
+      410: {
+        headers: {
+          [name: string]: unknown;
+        };
+        content?: never;
+      };
+    };
+  };
+  onFileAdded: {
+    parameters: {
+      query?: never;
+      header: {
+        /** @description The same for every try of an entry. */
+        "webhook-id": components["parameters"]["WebhookId"];
+        /** @description When it is sent, in seconds since 1970. */
+        "webhook-timestamp": components["parameters"]["WebhookTimestamp"];
+        /** @description `v1,` and an HMAC-SHA256 with the secret. */
+        "webhook-signature": components["parameters"]["WebhookSignature"];
+      };
+      path?: never;
+      cookie?: never;
+    };
+    requestBody: {
+      content: {
+        "application/json": {
+          /** @enum {string} */
+          type: "file.added";
+          /** Format: date-time */
+          timestamp: string;
+          data: components["schemas"]["FileAddedData"];
+        };
+      };
+    };
+    responses: {
+      /** @description It is taken, as by any other 2xx. */
+      200: {
+        headers: {
+          [name: string]: unknown;
+        };
+        content?: never;
+      };
+      /** @description Nothing more is wanted. The webhook is disabled. */
+      410: {
+        headers: {
+          [name: string]: unknown;
+        };
+        content?: never;
+      };
+    };
+  };
+  onFileDeleted: {
+    parameters: {
+      query?: never;
+      header: {
+        /** @description The same for every try of an entry. */
+        "webhook-id": components["parameters"]["WebhookId"];
+        /** @description When it is sent, in seconds since 1970. */
+        "webhook-timestamp": components["parameters"]["WebhookTimestamp"];
+        /** @description `v1,` and an HMAC-SHA256 with the secret. */
+        "webhook-signature": components["parameters"]["WebhookSignature"];
+      };
+      path?: never;
+      cookie?: never;
+    };
+    requestBody: {
+      content: {
+        "application/json": {
+          /** @enum {string} */
+          type: "file.deleted";
+          /** Format: date-time */
+          timestamp: string;
+          data: components["schemas"]["FileDeletedData"];
+        };
+      };
+    };
+    responses: {
+      /** @description It is taken, as by any other 2xx. */
+      200: {
+        headers: {
+          [name: string]: unknown;
+        };
+        content?: never;
+      };
+      /** @description Nothing more is wanted. The webhook is disabled. */
+      410: {
+        headers: {
+          [name: string]: unknown;
+        };
+        content?: never;
+      };
+    };
+  };
+  onSessionCreated: {
+    parameters: {
+      query?: never;
+      header: {
+        /** @description The same for every try of an entry. */
+        "webhook-id": components["parameters"]["WebhookId"];
+        /** @description When it is sent, in seconds since 1970. */
+        "webhook-timestamp": components["parameters"]["WebhookTimestamp"];
+        /** @description `v1,` and an HMAC-SHA256 with the secret. */
+        "webhook-signature": components["parameters"]["WebhookSignature"];
+      };
+      path?: never;
+      cookie?: never;
+    };
+    requestBody: {
+      content: {
+        "application/json": {
+          /** @enum {string} */
+          type: "session.created";
+          /** Format: date-time */
+          timestamp: string;
+          data: components["schemas"]["SessionCreatedData"];
+        };
+      };
+    };
+    responses: {
+      /** @description It is taken, as by any other 2xx. */
+      200: {
+        headers: {
+          [name: string]: unknown;
+        };
+        content?: never;
+      };
+      /** @description Nothing more is wanted. The webhook is disabled. */
+      410: {
+        headers: {
+          [name: string]: unknown;
+        };
+        content?: never;
+      };
+    };
+  };
+  onSessionUpdated: {
+    parameters: {
+      query?: never;
+      header: {
+        /** @description The same for every try of an entry. */
+        "webhook-id": components["parameters"]["WebhookId"];
+        /** @description When it is sent, in seconds since 1970. */
+        "webhook-timestamp": components["parameters"]["WebhookTimestamp"];
+        /** @description `v1,` and an HMAC-SHA256 with the secret. */
+        "webhook-signature": components["parameters"]["WebhookSignature"];
+      };
+      path?: never;
+      cookie?: never;
+    };
+    requestBody: {
+      content: {
+        "application/json": {
+          /** @enum {string} */
+          type: "session.updated";
+          /** Format: date-time */
+          timestamp: string;
+          data: components["schemas"]["SessionUpdatedData"];
+        };
+      };
+    };
+    responses: {
+      /** @description It is taken, as by any other 2xx. */
+      200: {
+        headers: {
+          [name: string]: unknown;
+        };
+        content?: never;
+      };
+      /** @description Nothing more is wanted. The webhook is disabled. */
+      410: {
+        headers: {
+          [name: string]: unknown;
+        };
+        content?: never;
+      };
+    };
+  };
+  onSessionDeleted: {
+    parameters: {
+      query?: never;
+      header: {
+        /** @description The same for every try of an entry. */
+        "webhook-id": components["parameters"]["WebhookId"];
+        /** @description When it is sent, in seconds since 1970. */
+        "webhook-timestamp": components["parameters"]["WebhookTimestamp"];
+        /** @description `v1,` and an HMAC-SHA256 with the secret. */
+        "webhook-signature": components["parameters"]["WebhookSignature"];
+      };
+      path?: never;
+      cookie?: never;
+    };
+    requestBody: {
+      content: {
+        "application/json": {
+          /** @enum {string} */
+          type: "session.deleted";
+          /** Format: date-time */
+          timestamp: string;
+          data: components["schemas"]["SessionDeletedData"];
+        };
+      };
+    };
+    responses: {
+      /** @description It is taken, as by any other 2xx. */
+      200: {
+        headers: {
+          [name: string]: unknown;
+        };
+        content?: never;
+      };
+      /** @description Nothing more is wanted. The webhook is disabled. */
+      410: {
+        headers: {
+          [name: string]: unknown;
+        };
+        content?: never;
+      };
+    };
+  };
+  onSpeakerCreated: {
+    parameters: {
+      query?: never;
+      header: {
+        /** @description The same for every try of an entry. */
+        "webhook-id": components["parameters"]["WebhookId"];
+        /** @description When it is sent, in seconds since 1970. */
+        "webhook-timestamp": components["parameters"]["WebhookTimestamp"];
+        /** @description `v1,` and an HMAC-SHA256 with the secret. */
+        "webhook-signature": components["parameters"]["WebhookSignature"];
+      };
+      path?: never;
+      cookie?: never;
+    };
+    requestBody: {
+      content: {
+        "application/json": {
+          /** @enum {string} */
+          type: "speaker.created";
+          /** Format: date-time */
+          timestamp: string;
+          data: components["schemas"]["SpeakerCreatedData"];
+        };
+      };
+    };
+    responses: {
+      /** @description It is taken, as by any other 2xx. */
+      200: {
+        headers: {
+          [name: string]: unknown;
+        };
+        content?: never;
+      };
+      /** @description Nothing more is wanted. The webhook is disabled. */
+      410: {
+        headers: {
+          [name: string]: unknown;
+        };
+        content?: never;
+      };
+    };
+  };
+  onSpeakerUpdated: {
+    parameters: {
+      query?: never;
+      header: {
+        /** @description The same for every try of an entry. */
+        "webhook-id": components["parameters"]["WebhookId"];
+        /** @description When it is sent, in seconds since 1970. */
+        "webhook-timestamp": components["parameters"]["WebhookTimestamp"];
+        /** @description `v1,` and an HMAC-SHA256 with the secret. */
+        "webhook-signature": components["parameters"]["WebhookSignature"];
+      };
+      path?: never;
+      cookie?: never;
+    };
+    requestBody: {
+      content: {
+        "application/json": {
+          /** @enum {string} */
+          type: "speaker.updated";
+          /** Format: date-time */
+          timestamp: string;
+          data: components["schemas"]["SpeakerUpdatedData"];
+        };
+      };
+    };
+    responses: {
+      /** @description It is taken, as by any other 2xx. */
+      200: {
+        headers: {
+          [name: string]: unknown;
+        };
+        content?: never;
+      };
+      /** @description Nothing more is wanted. The webhook is disabled. */
+      410: {
+        headers: {
+          [name: string]: unknown;
+        };
+        content?: never;
+      };
+    };
+  };
+  onSpeakerDeleted: {
+    parameters: {
+      query?: never;
+      header: {
+        /** @description The same for every try of an entry. */
+        "webhook-id": components["parameters"]["WebhookId"];
+        /** @description When it is sent, in seconds since 1970. */
+        "webhook-timestamp": components["parameters"]["WebhookTimestamp"];
+        /** @description `v1,` and an HMAC-SHA256 with the secret. */
+        "webhook-signature": components["parameters"]["WebhookSignature"];
+      };
+      path?: never;
+      cookie?: never;
+    };
+    requestBody: {
+      content: {
+        "application/json": {
+          /** @enum {string} */
+          type: "speaker.deleted";
+          /** Format: date-time */
+          timestamp: string;
+          data: components["schemas"]["SpeakerDeletedData"];
+        };
+      };
+    };
+    responses: {
+      /** @description It is taken, as by any other 2xx. */
+      200: {
+        headers: {
+          [name: string]: unknown;
+        };
+        content?: never;
+      };
+      /** @description Nothing more is wanted. The webhook is disabled. */
+      410: {
+        headers: {
+          [name: string]: unknown;
+        };
+        content?: never;
+      };
+    };
+  };
+  onChatMessage: {
+    parameters: {
+      query?: never;
+      header: {
+        /** @description The same for every try of an entry. */
+        "webhook-id": components["parameters"]["WebhookId"];
+        /** @description When it is sent, in seconds since 1970. */
+        "webhook-timestamp": components["parameters"]["WebhookTimestamp"];
+        /** @description `v1,` and an HMAC-SHA256 with the secret. */
+        "webhook-signature": components["parameters"]["WebhookSignature"];
+      };
+      path?: never;
+      cookie?: never;
+    };
+    requestBody: {
+      content: {
+        "application/json": {
+          /** @enum {string} */
+          type: "chat.message";
+          /** Format: date-time */
+          timestamp: string;
+          data: components["schemas"]["ChatMessageData"];
+        };
+      };
+    };
+    responses: {
+      /** @description It is taken, as by any other 2xx. */
+      200: {
+        headers: {
+          [name: string]: unknown;
+        };
+        content?: never;
+      };
+      /** @description Nothing more is wanted. The webhook is disabled. */
+      410: {
+        headers: {
+          [name: string]: unknown;
+        };
+        content?: never;
+      };
+    };
+  };
+  onChatEdited: {
+    parameters: {
+      query?: never;
+      header: {
+        /** @description The same for every try of an entry. */
+        "webhook-id": components["parameters"]["WebhookId"];
+        /** @description When it is sent, in seconds since 1970. */
+        "webhook-timestamp": components["parameters"]["WebhookTimestamp"];
+        /** @description `v1,` and an HMAC-SHA256 with the secret. */
+        "webhook-signature": components["parameters"]["WebhookSignature"];
+      };
+      path?: never;
+      cookie?: never;
+    };
+    requestBody: {
+      content: {
+        "application/json": {
+          /** @enum {string} */
+          type: "chat.edited";
+          /** Format: date-time */
+          timestamp: string;
+          data: components["schemas"]["ChatEditedData"];
+        };
+      };
+    };
+    responses: {
+      /** @description It is taken, as by any other 2xx. */
+      200: {
+        headers: {
+          [name: string]: unknown;
+        };
+        content?: never;
+      };
+      /** @description Nothing more is wanted. The webhook is disabled. */
+      410: {
+        headers: {
+          [name: string]: unknown;
+        };
+        content?: never;
+      };
+    };
+  };
+  onChatDeleted: {
+    parameters: {
+      query?: never;
+      header: {
+        /** @description The same for every try of an entry. */
+        "webhook-id": components["parameters"]["WebhookId"];
+        /** @description When it is sent, in seconds since 1970. */
+        "webhook-timestamp": components["parameters"]["WebhookTimestamp"];
+        /** @description `v1,` and an HMAC-SHA256 with the secret. */
+        "webhook-signature": components["parameters"]["WebhookSignature"];
+      };
+      path?: never;
+      cookie?: never;
+    };
+    requestBody: {
+      content: {
+        "application/json": {
+          /** @enum {string} */
+          type: "chat.deleted";
+          /** Format: date-time */
+          timestamp: string;
+          data: components["schemas"]["ChatDeletedData"];
+        };
+      };
+    };
+    responses: {
+      /** @description It is taken, as by any other 2xx. */
+      200: {
+        headers: {
+          [name: string]: unknown;
+        };
+        content?: never;
+      };
+      /** @description Nothing more is wanted. The webhook is disabled. */
+      410: {
+        headers: {
+          [name: string]: unknown;
+        };
+        content?: never;
+      };
+    };
+  };
+  onChatJoined: {
+    parameters: {
+      query?: never;
+      header: {
+        /** @description The same for every try of an entry. */
+        "webhook-id": components["parameters"]["WebhookId"];
+        /** @description When it is sent, in seconds since 1970. */
+        "webhook-timestamp": components["parameters"]["WebhookTimestamp"];
+        /** @description `v1,` and an HMAC-SHA256 with the secret. */
+        "webhook-signature": components["parameters"]["WebhookSignature"];
+      };
+      path?: never;
+      cookie?: never;
+    };
+    requestBody: {
+      content: {
+        "application/json": {
+          /** @enum {string} */
+          type: "chat.joined";
+          /** Format: date-time */
+          timestamp: string;
+          data: components["schemas"]["ChatJoinedData"];
+        };
+      };
+    };
+    responses: {
+      /** @description It is taken, as by any other 2xx. */
+      200: {
+        headers: {
+          [name: string]: unknown;
+        };
+        content?: never;
+      };
+      /** @description Nothing more is wanted. The webhook is disabled. */
+      410: {
+        headers: {
+          [name: string]: unknown;
+        };
+        content?: never;
+      };
+    };
+  };
+  onChatLeft: {
+    parameters: {
+      query?: never;
+      header: {
+        /** @description The same for every try of an entry. */
+        "webhook-id": components["parameters"]["WebhookId"];
+        /** @description When it is sent, in seconds since 1970. */
+        "webhook-timestamp": components["parameters"]["WebhookTimestamp"];
+        /** @description `v1,` and an HMAC-SHA256 with the secret. */
+        "webhook-signature": components["parameters"]["WebhookSignature"];
+      };
+      path?: never;
+      cookie?: never;
+    };
+    requestBody: {
+      content: {
+        "application/json": {
+          /** @enum {string} */
+          type: "chat.left";
+          /** Format: date-time */
+          timestamp: string;
+          data: components["schemas"]["ChatLeftData"];
+        };
+      };
+    };
+    responses: {
+      /** @description It is taken, as by any other 2xx. */
+      200: {
+        headers: {
+          [name: string]: unknown;
+        };
+        content?: never;
+      };
+      /** @description Nothing more is wanted. The webhook is disabled. */
+      410: {
+        headers: {
+          [name: string]: unknown;
+        };
+        content?: never;
+      };
+    };
+  };
+  onQuestionCreated: {
+    parameters: {
+      query?: never;
+      header: {
+        /** @description The same for every try of an entry. */
+        "webhook-id": components["parameters"]["WebhookId"];
+        /** @description When it is sent, in seconds since 1970. */
+        "webhook-timestamp": components["parameters"]["WebhookTimestamp"];
+        /** @description `v1,` and an HMAC-SHA256 with the secret. */
+        "webhook-signature": components["parameters"]["WebhookSignature"];
+      };
+      path?: never;
+      cookie?: never;
+    };
+    requestBody: {
+      content: {
+        "application/json": {
+          /** @enum {string} */
+          type: "question.created";
+          /** Format: date-time */
+          timestamp: string;
+          data: components["schemas"]["QuestionCreatedData"];
+        };
+      };
+    };
+    responses: {
+      /** @description It is taken, as by any other 2xx. */
+      200: {
+        headers: {
+          [name: string]: unknown;
+        };
+        content?: never;
+      };
+      /** @description Nothing more is wanted. The webhook is disabled. */
+      410: {
+        headers: {
+          [name: string]: unknown;
+        };
+        content?: never;
+      };
+    };
+  };
+  onQuestionUpdated: {
+    parameters: {
+      query?: never;
+      header: {
+        /** @description The same for every try of an entry. */
+        "webhook-id": components["parameters"]["WebhookId"];
+        /** @description When it is sent, in seconds since 1970. */
+        "webhook-timestamp": components["parameters"]["WebhookTimestamp"];
+        /** @description `v1,` and an HMAC-SHA256 with the secret. */
+        "webhook-signature": components["parameters"]["WebhookSignature"];
+      };
+      path?: never;
+      cookie?: never;
+    };
+    requestBody: {
+      content: {
+        "application/json": {
+          /** @enum {string} */
+          type: "question.updated";
+          /** Format: date-time */
+          timestamp: string;
+          data: components["schemas"]["QuestionUpdatedData"];
+        };
+      };
+    };
+    responses: {
+      /** @description It is taken, as by any other 2xx. */
+      200: {
+        headers: {
+          [name: string]: unknown;
+        };
+        content?: never;
+      };
+      /** @description Nothing more is wanted. The webhook is disabled. */
+      410: {
+        headers: {
+          [name: string]: unknown;
+        };
+        content?: never;
+      };
+    };
+  };
+  onQuestionDeleted: {
+    parameters: {
+      query?: never;
+      header: {
+        /** @description The same for every try of an entry. */
+        "webhook-id": components["parameters"]["WebhookId"];
+        /** @description When it is sent, in seconds since 1970. */
+        "webhook-timestamp": components["parameters"]["WebhookTimestamp"];
+        /** @description `v1,` and an HMAC-SHA256 with the secret. */
+        "webhook-signature": components["parameters"]["WebhookSignature"];
+      };
+      path?: never;
+      cookie?: never;
+    };
+    requestBody: {
+      content: {
+        "application/json": {
+          /** @enum {string} */
+          type: "question.deleted";
+          /** Format: date-time */
+          timestamp: string;
+          data: components["schemas"]["QuestionDeletedData"];
+        };
+      };
+    };
+    responses: {
+      /** @description It is taken, as by any other 2xx. */
+      200: {
+        headers: {
+          [name: string]: unknown;
+        };
+        content?: never;
+      };
+      /** @description Nothing more is wanted. The webhook is disabled. */
+      410: {
+        headers: {
+          [name: string]: unknown;
+        };
+        content?: never;
+      };
+    };
+  };
+  onQuestionVotes: {
+    parameters: {
+      query?: never;
+      header: {
+        /** @description The same for every try of an entry. */
+        "webhook-id": components["parameters"]["WebhookId"];
+        /** @description When it is sent, in seconds since 1970. */
+        "webhook-timestamp": components["parameters"]["WebhookTimestamp"];
+        /** @description `v1,` and an HMAC-SHA256 with the secret. */
+        "webhook-signature": components["parameters"]["WebhookSignature"];
+      };
+      path?: never;
+      cookie?: never;
+    };
+    requestBody: {
+      content: {
+        "application/json": {
+          /** @enum {string} */
+          type: "question.votes";
+          /** Format: date-time */
+          timestamp: string;
+          data: components["schemas"]["QuestionVotesData"];
+        };
+      };
+    };
+    responses: {
+      /** @description It is taken, as by any other 2xx. */
+      200: {
+        headers: {
+          [name: string]: unknown;
+        };
+        content?: never;
+      };
+      /** @description Nothing more is wanted. The webhook is disabled. */
+      410: {
+        headers: {
+          [name: string]: unknown;
+        };
+        content?: never;
+      };
+    };
+  };
+  onPollCreated: {
+    parameters: {
+      query?: never;
+      header: {
+        /** @description The same for every try of an entry. */
+        "webhook-id": components["parameters"]["WebhookId"];
+        /** @description When it is sent, in seconds since 1970. */
+        "webhook-timestamp": components["parameters"]["WebhookTimestamp"];
+        /** @description `v1,` and an HMAC-SHA256 with the secret. */
+        "webhook-signature": components["parameters"]["WebhookSignature"];
+      };
+      path?: never;
+      cookie?: never;
+    };
+    requestBody: {
+      content: {
+        "application/json": {
+          /** @enum {string} */
+          type: "poll.created";
+          /** Format: date-time */
+          timestamp: string;
+          data: components["schemas"]["PollCreatedData"];
+        };
+      };
+    };
+    responses: {
+      /** @description It is taken, as by any other 2xx. */
+      200: {
+        headers: {
+          [name: string]: unknown;
+        };
+        content?: never;
+      };
+      /** @description Nothing more is wanted. The webhook is disabled. */
+      410: {
+        headers: {
+          [name: string]: unknown;
+        };
+        content?: never;
+      };
+    };
+  };
+  onPollUpdated: {
+    parameters: {
+      query?: never;
+      header: {
+        /** @description The same for every try of an entry. */
+        "webhook-id": components["parameters"]["WebhookId"];
+        /** @description When it is sent, in seconds since 1970. */
+        "webhook-timestamp": components["parameters"]["WebhookTimestamp"];
+        /** @description `v1,` and an HMAC-SHA256 with the secret. */
+        "webhook-signature": components["parameters"]["WebhookSignature"];
+      };
+      path?: never;
+      cookie?: never;
+    };
+    requestBody: {
+      content: {
+        "application/json": {
+          /** @enum {string} */
+          type: "poll.updated";
+          /** Format: date-time */
+          timestamp: string;
+          data: components["schemas"]["PollUpdatedData"];
+        };
+      };
+    };
+    responses: {
+      /** @description It is taken, as by any other 2xx. */
+      200: {
+        headers: {
+          [name: string]: unknown;
+        };
+        content?: never;
+      };
+      /** @description Nothing more is wanted. The webhook is disabled. */
+      410: {
+        headers: {
+          [name: string]: unknown;
+        };
+        content?: never;
+      };
+    };
+  };
+  onPollDeleted: {
+    parameters: {
+      query?: never;
+      header: {
+        /** @description The same for every try of an entry. */
+        "webhook-id": components["parameters"]["WebhookId"];
+        /** @description When it is sent, in seconds since 1970. */
+        "webhook-timestamp": components["parameters"]["WebhookTimestamp"];
+        /** @description `v1,` and an HMAC-SHA256 with the secret. */
+        "webhook-signature": components["parameters"]["WebhookSignature"];
+      };
+      path?: never;
+      cookie?: never;
+    };
+    requestBody: {
+      content: {
+        "application/json": {
+          /** @enum {string} */
+          type: "poll.deleted";
+          /** Format: date-time */
+          timestamp: string;
+          data: components["schemas"]["PollDeletedData"];
+        };
+      };
+    };
+    responses: {
+      /** @description It is taken, as by any other 2xx. */
+      200: {
+        headers: {
+          [name: string]: unknown;
+        };
+        content?: never;
+      };
+      /** @description Nothing more is wanted. The webhook is disabled. */
+      410: {
+        headers: {
+          [name: string]: unknown;
+        };
+        content?: never;
+      };
+    };
+  };
+  onPollVotes: {
+    parameters: {
+      query?: never;
+      header: {
+        /** @description The same for every try of an entry. */
+        "webhook-id": components["parameters"]["WebhookId"];
+        /** @description When it is sent, in seconds since 1970. */
+        "webhook-timestamp": components["parameters"]["WebhookTimestamp"];
+        /** @description `v1,` and an HMAC-SHA256 with the secret. */
+        "webhook-signature": components["parameters"]["WebhookSignature"];
+      };
+      path?: never;
+      cookie?: never;
+    };
+    requestBody: {
+      content: {
+        "application/json": {
+          /** @enum {string} */
+          type: "poll.votes";
+          /** Format: date-time */
+          timestamp: string;
+          data: components["schemas"]["PollVotesData"];
+        };
+      };
+    };
+    responses: {
+      /** @description It is taken, as by any other 2xx. */
+      200: {
+        headers: {
+          [name: string]: unknown;
+        };
+        content?: never;
+      };
+      /** @description Nothing more is wanted. The webhook is disabled. */
+      410: {
+        headers: {
+          [name: string]: unknown;
+        };
+        content?: never;
+      };
+    };
+  };
+  onWebhookTest: {
+    parameters: {
+      query?: never;
+      header: {
+        /** @description The same for every try of an entry. */
+        "webhook-id": components["parameters"]["WebhookId"];
+        /** @description When it is sent, in seconds since 1970. */
+        "webhook-timestamp": components["parameters"]["WebhookTimestamp"];
+        /** @description `v1,` and an HMAC-SHA256 with the secret. */
+        "webhook-signature": components["parameters"]["WebhookSignature"];
+      };
+      path?: never;
+      cookie?: never;
+    };
+    requestBody: {
+      content: {
+        "application/json": {
+          /** @enum {string} */
+          type: "webhook.test";
+          /** Format: date-time */
+          timestamp: string;
+          data: {
+            /** Format: uuid */
+            webhook_id: string;
+          };
+        };
+      };
+    };
+    responses: {
+      /** @description It is taken, as by any other 2xx. */
+      200: {
+        headers: {
+          [name: string]: unknown;
+        };
+        content?: never;
+      };
+      /** @description Nothing more is wanted. The webhook is disabled. */
+      410: {
+        headers: {
+          [name: string]: unknown;
+        };
+        content?: never;
+      };
     };
   };
 }
