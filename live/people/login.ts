@@ -32,9 +32,6 @@ import {
   screenOf,
 } from "./scoped.js";
 
-/** How far ahead the clock of an issuer may be, in seconds. */
-const CLOCK_SKEW = 5;
-
 /** What a login needs. */
 export interface LoginPorts {
   readonly clock: Clock;
@@ -172,10 +169,6 @@ async function identify(
     if (found.identity.tokenId === undefined) {
       throw new LiveError("auth.invalid_token", "The token has no uid.");
     }
-    const { issuedAt = 0 } = found.identity;
-    if (issuedAt > ports.clock.date() / 1000 + CLOCK_SKEW) {
-      throw new LiveError("auth.invalid_token", "The token is of the future.");
-    }
     return found;
   }
   if (client_id === undefined || client_id === null || client_id === "") {
@@ -196,6 +189,15 @@ async function identify(
   return { ...found, ...scoped };
 }
 
+/** The codes of errors by what is wrong with a token. */
+const TOKEN_CODES = {
+  missing: "auth.missing_id_or_token",
+  malformed: "auth.invalid_token",
+  invalid: "auth.invalid_token",
+  expired: "auth.expired_token",
+  foreign: "auth.invalid_token",
+} as const;
+
 async function identifyBy(
   ports: LoginPorts,
   credentials: { token: string } | { clientId: string },
@@ -213,9 +215,7 @@ async function identifyBy(
         ],
       });
     }
-    throw error.reason === "expired"
-      ? new LiveError("auth.expired_token", error.message)
-      : new LiveError("auth.invalid_token", error.message);
+    throw new LiveError(TOKEN_CODES[error.reason], error.message);
   }
 }
 

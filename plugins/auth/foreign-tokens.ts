@@ -71,7 +71,7 @@ export class ForeignTokens {
     { issuer, uid = "sub", traits, trusted = false }: TokenIssuer,
     worldId: string,
   ): Promise<Claims> {
-    const { exp, nbf = 0, iat = 0, profile } = payload;
+    const { exp, nbf = 0, profile } = payload;
     const given = readUid(claimIn(payload, uid) ?? undefined);
     const id = trusted || given === undefined ? given : `${issuer}#${given}`;
     return {
@@ -84,7 +84,6 @@ export class ForeignTokens {
         ? profile
         : await profileOf(payload, worldId, this.#files),
       notBefore: nbf as number,
-      issuedAt: typeof iat === "number" ? iat : 0,
       expires: exp as number,
     };
   }

@@ -30,8 +30,6 @@ export interface Identity {
   readonly pretalxId?: string | undefined;
   /** The name of a screen, whose token this is. It has no `uid`. */
   readonly kiosk?: string | undefined;
-  /** The `iat` of the token, in seconds since 1970. */
-  readonly issuedAt?: number | undefined;
   /** Until when it holds, in seconds since 1970; undefined for guests. */
   readonly expires?: number | undefined;
   /** The key or the other issuer that proved it; undefined for guests. */

@@ -13,8 +13,8 @@ import type { WorldKey } from "../../schemas/worlds.js";
 import { Stackless } from "../stackless.js";
 
 /**
- * Why a caller could not be identified. `missing`: there is no token. `malformed`: it
- * cannot be read. `invalid`: no key signed it, or its claims are not valid.
+ * Why a caller could not be identified. `missing`: there is no token, or its `uid` is
+ * empty. `malformed`: it cannot be read. `invalid`: no key signed it, or its claims are not valid.
  * `expired`: its time is over. `foreign`: it belongs to another world, or to one
  * that does not exist.
  */
@@ -43,7 +43,6 @@ export type Issuer = Pick<WorldKey, "issuer" | "audience">;
 /** What a token names before anything is proven. */
 export interface Named {
   readonly issuer: string;
-  /** One, but for tokens of other issuers. */
   readonly audiences: readonly string[];
   /** Whether it is signed as other issuers sign, and not with a key of a world. */
   readonly isForeign: boolean;
@@ -60,8 +59,6 @@ export interface Claims {
   readonly kiosk?: string | undefined;
   /** From when on and until when it holds, in seconds since 1970. */
   readonly notBefore: number;
-  /** Its `iat`, in seconds since 1970; 0 without one. */
-  readonly issuedAt: number;
   readonly expires: number;
 }
 
@@ -91,7 +88,7 @@ const TOKEN = /^[\w.~+/=-]+$/;
 /** How many traits a token may carry. */
 const MAX_TRAITS = 1000;
 
-/** How many audiences a token of another issuer may name. */
+/** How many audiences a token may name. */
 const MAX_AUDIENCES = 20;
 
 /**
@@ -123,13 +120,17 @@ export function readToken(token: string, decode: Decode): Unproven {
   if (!decoded?.signature) throw malformed("The token is not signed.");
   const payload = decoded.payload ?? {};
   const { iss, aud } = payload;
-  const audiences: unknown[] = isForeign && Array.isArray(aud) ? aud : [aud];
+  // One entry of a list suffices (RFC 7519, section 4.1.3).
+  const audiences: unknown[] = Array.isArray(aud) ? aud : [aud];
   if (
     typeof iss !== "string" ||
+    audiences.length === 0 ||
     audiences.length > MAX_AUDIENCES ||
     !audiences.every((it): it is string => typeof it === "string")
   ) {
-    throw malformed("The token must name one iss and one aud.");
+    throw malformed(
+      `The token must name one iss, and one aud or a list of at most ${MAX_AUDIENCES}.`,
+    );
   }
   return { named: { issuer: iss, audiences, isForeign }, header, payload };
 }
@@ -218,7 +219,6 @@ function readClaims(claims: Record<string, unknown>): Claims {
     traits: sharedTraits(traits),
     profile,
     notBefore: nbf as number,
-    issuedAt: iat as number,
     expires: exp as number,
   };
 }
@@ -264,7 +264,11 @@ export function isProfile(
   );
 }
 
-/** A number beyond exact integers is refused: it would make one user of several. */
+/**
+ * Reads the `uid` of a token. A number beyond exact integers is refused: it would make one
+ * user of several. So would an empty text.
+ * @throws {IdentityError} `missing` if it is empty, `invalid` if it is no uid.
+ */
 export function readUid(uid: unknown): string | undefined {
   if (uid === undefined) return undefined;
   const text =
@@ -276,6 +280,7 @@ export function readUid(uid: unknown): string | undefined {
       `The uid of a token is a string or a number of at most ${uidText.maxLength} characters, without NUL.`,
     );
   }
+  if (text === "") throw invalid("The uid of the token is empty.", "missing");
   return text;
 }
 

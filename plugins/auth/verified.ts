@@ -34,7 +34,6 @@ export const verifiedBy = (
   traits: claims.traits,
   profile: claims.profile,
   notBefore: claims.notBefore,
-  issuedAt: claims.issuedAt,
   expires: claims.expires,
   keys: claims.keys,
   token: proof.token,

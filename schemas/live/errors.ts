@@ -16,7 +16,8 @@ export const liveErrors = {
   "protocol.denied": "A permission on the room is missing.",
   "auth.denied":
     "A permission on the world is missing, or the user is banned, silenced or erased.",
-  "auth.missing_id_or_token": "The login has neither token nor client_id.",
+  "auth.missing_id_or_token":
+    "The login has neither token nor client_id, or the uid of its token is empty.",
   "auth.invalid_token":
     "The token is malformed, no key of the world signed it, or it is not valid here.",
   "auth.expired_token": "The token is no longer valid.",

@@ -119,7 +119,19 @@ const refused: [name: string, as: string | undefined, detail: RegExp][] = [
   ["no aud", forge(claims({ aud: undefined })), /aud/],
   ["no exp", forge(claims({ exp: undefined })), /exp/],
   ["an iss that is a list", forge(claims({ iss: [key.issuer] })), /iss/],
-  ["an aud that is a list", forge(claims({ aud: [key.audience] })), /aud/],
+  ["an aud that is an empty list", forge(claims({ aud: [] })), /aud/],
+  ["an aud with a number", forge(claims({ aud: [key.audience, 1] })), /aud/],
+  [
+    "an aud of 21",
+    forge(claims({ aud: Array<string>(21).fill(key.audience) })),
+    /aud/,
+  ],
+  ["other audiences", forge(claims({ aud: ["x", "y"] })), /was not signed/],
+  [
+    "an empty uid",
+    forge(claims({ uid: "" })),
+    /^The uid of the token is empty/,
+  ],
   ["an exp that is text", forge(claims({ exp: "9999999999" })), /exp/],
   ["an exp that is null", forge(claims({ exp: null })), /exp/],
   ["an nbf that is text", forge(claims({ nbf: "0" })), /nbf/],
@@ -349,8 +361,8 @@ void t.test(
       ["an nbf far away", forge(claims({ nbf: 1e300 })), 401],
       ["an iat far away", forge(claims({ iat: 1e300 })), 200],
       ["an exp of now", forge(claims({ exp: now() })), 401],
-      ["an aud of two", forge(claims({ aud: [key.audience, "x"] })), 401],
-      ["a uid of nothing", forge(claims({ uid: "" })), 200],
+      ["an aud of one", forge(claims({ aud: [key.audience] })), 200],
+      ["an aud of two", forge(claims({ aud: ["x", key.audience] })), 200],
       [
         "another world in it",
         forge(claims({ world: "other", world_id: "other" })),
@@ -455,22 +467,19 @@ void t.test("what is forbidden is so before the body is read", async (t) => {
 void t.test("moderation takes access away", async (t) => {
   const { call, store } = await serve(t);
   const rooms = `${url}rooms/`;
-  // A uid may be empty.
-  for (const uid of ["eve", ""]) {
-    const { id } = await store.users.enter("demo", {
-      ...{ tokenId: uid, traits: new Set<string>() },
-    });
-    const as = `Bearer ${tokenOf(key, { uid, traits: ["admin", "api"] })}`;
-    const statuses = async () => [
-      (await call({ url: rooms, as })).status,
-      (await call({ method: "POST", url: rooms, as, body: { name: "a" } }))
-        .status,
-    ];
-    // The token is known from the second call on.
-    t.same(await statuses(), [200, 201], uid);
-    await store.users.moderate("demo", id, "silenced");
-    t.same(await statuses(), [200, 403], uid);
-    await store.users.moderate("demo", id, "banned");
-    t.same(await statuses(), [403, 403], uid);
-  }
+  const { id } = await store.users.enter("demo", {
+    ...{ tokenId: "eve", traits: new Set<string>() },
+  });
+  const as = `Bearer ${tokenOf(key, { uid: "eve", traits: ["admin", "api"] })}`;
+  const statuses = async () => [
+    (await call({ url: rooms, as })).status,
+    (await call({ method: "POST", url: rooms, as, body: { name: "a" } }))
+      .status,
+  ];
+  // The token is known from the second call on.
+  t.same(await statuses(), [200, 201]);
+  await store.users.moderate("demo", id, "silenced");
+  t.same(await statuses(), [200, 403]);
+  await store.users.moderate("demo", id, "banned");
+  t.same(await statuses(), [403, 403]);
 });
