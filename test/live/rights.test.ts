@@ -79,7 +79,8 @@ void t.test("the strings of the default rules", async (t) => {
   await admin.do("user.silence", { id: guest.id });
   const silenced = await live.guest("g");
   t.same(told(silenced), [["world:view"], sorted(ROOM_SILENCED)]);
-  const other = await live.person({ uid: "boss", traits: ["admin"] });
+  const traits = ["admin", "api"];
+  const other = await live.person({ uid: "boss", traits });
   await other.do("user.silence", { id: admin.id });
   t.same(
     told(await live.admin()),
