@@ -1,5 +1,7 @@
+import { firstOf } from "../../schemas/plain/texts.js";
 import { mediaAddress } from "../../web/lib/addresses.js";
 import type { PageConfig } from "../../web/lib/page.js";
+import { dayOf, zoneOr } from "../../web/lib/zones.js";
 import { colorOf, inkOn } from "../../web/state/theme.js";
 import { escaped } from "./template.js";
 
@@ -37,15 +39,17 @@ const logoOf = ({ theme }: PageConfig, server: string) =>
 
 /** One or two sentences about an event. */
 function descriptionOf({ title, event }: PageConfig): string {
+  const zone = zoneOr(event?.timezone, "UTC");
   const [tagline, location] = [event?.tagline, event?.location];
-  const days = [event?.starts_at, event?.ends_at].flatMap(
-    (time) => time?.slice(0, 10) ?? [],
+  const days = [event?.starts_at, event?.ends_at].flatMap((time) =>
+    time === undefined ? [] : dayOf(Date.parse(time), zone),
   );
   const facts = [[...new Set(days)].join(" – "), location].filter(Boolean);
-  return (
+  return firstOf(
     [tagline, facts.join(", ")].filter(Boolean).join(" · ") ||
-    (title ?? "An event, live in your browser.")
-  ).slice(0, MAX_DESCRIPTION);
+      (title ?? "An event, live in your browser."),
+    MAX_DESCRIPTION,
+  );
 }
 
 /**
@@ -100,7 +104,7 @@ export function manifestOf(page: PageConfig, server: string): object {
   const logo = logoOf(page, server);
   return {
     name,
-    short_name: name.slice(0, 30),
+    short_name: firstOf(name, 30),
     description: descriptionOf(page),
     ...(locale !== null && { lang: locale }),
     start_url: "./",

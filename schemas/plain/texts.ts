@@ -42,6 +42,12 @@ export function lengthOf(text: string): number {
   return length;
 }
 
+/** The first characters (code points) of a text. */
+export const firstOf = (text: string, length: number): string =>
+  text.length <= length
+    ? text
+    : [...text.slice(0, 2 * length)].slice(0, length).join("");
+
 /**
  * Checks a text against its rules.
  * @returns the fault, as a sentence; undefined without one.

@@ -102,6 +102,49 @@ async function confirm(visitor: Visitor, yes: string): Promise<void> {
 /** A server with one world, to which the uploads of every host go. */
 const alone = (t: Lifetime) => Site.open(t, {}, site.browser);
 
+void t.test("a photo is made smaller before it is sent", async (t) => {
+  const { anna, ben } = await pair(t, await alone(t));
+  const photo = await pictureOf("#0f766e", 4000, 3000);
+  const file = (name: string, mimeType: string, buffer: Buffer) => ({
+    ...{ name, mimeType, buffer },
+  });
+  await (
+    await anna.chooses("Attach a file")
+  ).setFiles([
+    file("photo.png", "image/png", Buffer.from(photo)),
+    file(
+      "plan.svg",
+      "image/svg+xml",
+      Buffer.from(
+        '<svg xmlns="http://www.w3.org/2000/svg" width="5000" height="10"/>',
+      ),
+    ),
+  ]);
+  const shown = anna.page.locator(".attachment img");
+  await eventually(
+    "both are seen before they are sent",
+    async () => (await shown.count()) === 2,
+  );
+  await anna.button("Send").click();
+  const pictures = ben.log.locator("article img[src*='/media/pub/']");
+  await eventually("both arrive", async () => (await pictures.count()) === 2);
+  const sizeOf = (type: string) =>
+    ben.log
+      .locator(`article img[src$='.${type}']`)
+      .evaluate((image: HTMLImageElement) => [
+        image.naturalWidth,
+        image.naturalHeight,
+      ]);
+  await eventually(
+    "the photo has 2048 pixels",
+    async () => (await sizeOf("png")).join() === "2048,1536",
+  );
+  await eventually(
+    "a drawing stays",
+    async () => (await sizeOf("svg")).join() === "5000,10",
+  );
+});
+
 void t.test("files come by button, paste and drop", async (t) => {
   const { anna, ben } = await pair(t, await alone(t));
   const picture = await pictureOf("#0f766e", 64, 48);

@@ -471,6 +471,36 @@ void t.test("the event before the login", async (t) => {
   t.match(icon.text, /fill="#ffcc00".*fill="#000".*>T<\/text>/);
 });
 
+void t.test("what messengers show of an event", async (t) => {
+  const described = (id: string, title: string, config: object) =>
+    worldOf(id, { title, config: { ...worldOf(id).config, ...config } });
+  const rows: [id: string, timezone: string, from: string, to: string][] = [
+    [
+      "la",
+      "America/Los_Angeles",
+      "2027-03-01T17:00:00Z",
+      "2027-03-02T01:00:00Z",
+    ],
+    ["tokyo", "Asia/Tokyo", "2027-02-28T23:00:00Z", "2027-03-01T08:00:00Z"],
+    ["none", "Atlantis/City", "2027-03-01T01:00:00Z", "2027-03-01T23:00:00Z"],
+  ];
+  const { call } = await serve(t, [
+    ...rows.map(([id, timezone, starts_at, ends_at]) =>
+      described(id, "Maps", { timezone, event: { starts_at, ends_at } }),
+    ),
+    described("emoji", `${"x".repeat(29)}😀y`, {}),
+  ]);
+  for (const [id, timezone] of rows) {
+    const { text } = await call({ url: `/w/${id}/` });
+    const day = 'content="2027-03-01" />';
+    t.equal(text.split(day).length, 3, `${timezone}: its own day, twice`);
+    const manifest = await call({ url: `/w/${id}/manifest.webmanifest` });
+    t.match(JSON.parse(manifest.text), { description: "2027-03-01" }, id);
+  }
+  const manifest = await call({ url: "/w/emoji/manifest.webmanifest" });
+  t.match(JSON.parse(manifest.text), { short_name: `${"x".repeat(29)}😀` });
+});
+
 void t.test("a browser asks again only for what has changed", async (t) => {
   const { call, store } = await serve(t);
   const url = "/w/demo/";

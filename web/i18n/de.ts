@@ -160,6 +160,8 @@ export const de: Messages = {
     noticesHint:
       "Lassen Sie sich benachrichtigen, wenn jemand Sie erwähnt oder Ihnen schreibt und kurz bevor ein Programmpunkt beginnt, den Sie markiert haben – auch wenn diese Seite geschlossen ist.",
     noticesOn: "Benachrichtigungen sind in diesem Browser eingeschaltet.",
+    noticesFailed:
+      "Dieser Browser konnte sie nicht einschalten. Prüfen Sie seine Einstellungen für Benachrichtigungen und die Verbindung.",
     noticesBlocked:
       "Ihr Browser blockiert Benachrichtigungen dieser Seite. In seinen Einstellungen können Sie sie erlauben.",
     noticesAbsent:
@@ -428,7 +430,9 @@ export const de: Messages = {
     asking: "Wird gesendet …",
     yours: "Ihre Frage",
     named: "Ihr Name steht bei der Frage.",
-    unnamed: "Ihr Name steht nicht bei der Frage.",
+    unnamed: "Ihr Name steht nicht bei der Frage. Das Team kann ihn sehen.",
+    nameless: "Ihre Frage hat keinen Namen.",
+    own: "Von Ihnen",
     nowNamed:
       "Die Frage wurde nicht gestellt: Jetzt steht bei jeder Frage, von wem sie ist. Stellen Sie sie noch einmal, wenn Sie einverstanden sind.",
     moderated: "Sie wird geprüft, bevor andere sie sehen.",

@@ -153,6 +153,8 @@ export const en = {
     noticesHint:
       "Get notified when someone mentions you or writes to you, and when a session you marked is about to begin, even while this page is closed.",
     noticesOn: "Notifications are on in this browser.",
+    noticesFailed:
+      "This browser couldn’t turn them on. Check its settings for notifications, and your connection.",
     noticesBlocked:
       "Your browser blocks notifications from this page. You can allow them in its settings.",
     noticesAbsent:
@@ -408,7 +410,9 @@ export const en = {
     asking: "Sending…",
     yours: "Your question",
     named: "Your name is shown with your question.",
-    unnamed: "Your name isn’t shown with your question.",
+    unnamed: "Your name isn’t shown with your question. Hosts can see it.",
+    nameless: "Your question has no name.",
+    own: "Yours",
     nowNamed:
       "Your question wasn’t asked: names are shown with questions now. Ask it again if you agree.",
     moderated: "A moderator checks it before others see it.",

@@ -21,3 +21,11 @@ export function webAddress(url: unknown): string | undefined {
   const { protocol, href } = new URL(url);
   return protocol === "https:" || protocol === "http:" ? href : undefined;
 }
+
+const PICTURES = /\.(?:png|jpe?g|gif|webp|svg)$/i;
+
+/** The address of an uploaded picture, as {@link mediaAddress} has it; undefined for other files. */
+export function pictureOf(url: unknown, base: string): string | undefined {
+  const own = mediaAddress(url, base);
+  return own !== undefined && PICTURES.test(own) ? own : undefined;
+}

@@ -21,14 +21,17 @@ function formatOf(
 export const ownZone = (): string =>
   new Intl.DateTimeFormat().resolvedOptions().timeZone || "UTC";
 
-/** A zone as it was given, or the browser's if there is no such zone. */
-export function zoneOr(zone: string | undefined): string {
+/** A zone as it was given, or another, by default the browser's, if there is no such zone. */
+export function zoneOr(
+  zone: string | undefined,
+  otherwise: string = ownZone(),
+): string {
   try {
     if (zone) return plainOf(zone).resolvedOptions().timeZone;
   } catch {
     // No name that this browser knows.
   }
-  return ownZone();
+  return otherwise;
 }
 
 /** Writes a time as `2027-03-01 09:05`. One for each zone: a browser needs 5 ms to make it. */
@@ -105,6 +108,16 @@ export function rangeText(
   }
   const options = { hour: "numeric", minute: "2-digit" } as const;
   return formatOf(locale, zone, options).formatRange(from, to);
+}
+
+/** The name of a language by its tag; the tag itself if it is none. */
+export function languageText(tag: string, locale: string): string {
+  try {
+    const names = new Intl.DisplayNames([locale], { type: "language" });
+    return names.of(tag) ?? tag;
+  } catch {
+    return tag;
+  }
 }
 
 /** The short name of a zone at a time, such as `GMT+1` or `CET`. */

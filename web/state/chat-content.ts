@@ -1,4 +1,5 @@
 import type { SentEvent } from "../../client/index.js";
+import { withoutMarks } from "../lib/rich-text.js";
 
 // The contents of messages. Clients may send any keys with values of any type, so nothing
 // here trusts a content.
@@ -45,6 +46,16 @@ export function saidIn(content: unknown): Said {
     return { is: "files", files: known, body: textOf(body) };
   }
   return { is: "unknown" };
+}
+
+/** A message in one line: its text without marks, or the names of its files. */
+export function lineOf(content: unknown): string {
+  const said = saidIn(content);
+  if (said.is === "text") return withoutMarks(said.body);
+  if (said.is !== "files") return "";
+  return (
+    withoutMarks(said.body) || said.files.map(({ name }) => name).join(", ")
+  );
 }
 
 /** The id of the message that a message replies to; undefined if it is no reply. */

@@ -1,5 +1,6 @@
 import { writable, type Readable } from "svelte/store";
 import { FoyerError } from "../../client/index.js";
+import { scaled } from "../lib/pictures.js";
 import type { SharedFile } from "./chat-content.js";
 
 /** A file on its way to a message. */
@@ -59,12 +60,14 @@ export class Uploads implements Readable<readonly Upload[]> {
   async #upload(key: number, file: File): Promise<void> {
     try {
       const { upload, maxBytes, done } = this.#parts;
-      if (file.size > maxBytes) return this.#change(key, "size");
-      const url = await upload(file);
+      const sent = await scaled(file);
+      if (sent.size > maxBytes) return this.#change(key, "size");
+      if (!this.#files.has(key)) return;
+      const url = await upload(sent);
       // It may have been removed meanwhile.
       if (!this.#files.has(key)) return;
       this.remove(key);
-      done({ url, name: file.name, type: file.type });
+      done({ url, name: sent.name, type: sent.type });
     } catch (error) {
       this.#change(key, failureOf(error));
     }

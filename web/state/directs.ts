@@ -1,5 +1,7 @@
-import type { LiveState, PublicUser } from "../../client/index.js";
+import { writable, type Readable } from "svelte/store";
+import type { Live, LiveState, PublicUser } from "../../client/index.js";
 import { nameOf } from "../lib/avatars.js";
+import { lineOf } from "./chat-content.js";
 import { isUnread } from "./rooms.js";
 
 /** A conversation of a few people. */
@@ -41,6 +43,53 @@ export const directName = (
 ): string =>
   others.map((it) => nameOf(known.get(it.id) ?? it) ?? nobody).join(", ") ||
   nobody;
+
+/** The last message of a conversation. */
+export interface LastLine {
+  readonly text: string;
+  readonly at: string;
+}
+
+/** How many events of a conversation are looked through for its last message. */
+const LOOK_BACK = 10;
+
+/**
+ * The last message of each conversation, by the id of its channel. It is read again when the
+ * server tells of a newer one.
+ */
+export class LastLines implements Readable<ReadonlyMap<string, LastLine>> {
+  readonly #live: Live;
+  readonly #store = writable<ReadonlyMap<string, LastLine>>(new Map());
+  readonly subscribe = this.#store.subscribe;
+  /** The newest event of each channel when it was read. */
+  readonly #read = new Map<string, number>();
+
+  constructor(live: Live) {
+    this.#live = live;
+  }
+
+  /** Reads what is new. @param pointers the newest event of each channel. */
+  look(ids: readonly string[], pointers: Readonly<Record<string, number>>) {
+    for (const id of ids) {
+      const pointer = pointers[id] ?? 0;
+      if (this.#read.get(id) === pointer) continue;
+      this.#read.set(id, pointer);
+      // Without it, there is no line.
+      void this.#fetch(id).catch(() => this.#read.delete(id));
+    }
+  }
+
+  async #fetch(id: string): Promise<void> {
+    const events = await this.#live.channel(id).history({ count: LOOK_BACK });
+    const last = events.findLast(
+      ({ event_type, content }) =>
+        event_type === "channel.message" && content["type"] !== "deleted",
+    );
+    if (!last) return;
+    const line = { text: lineOf(last.content), at: last.timestamp };
+    this.#store.update((all) => new Map(all).set(id, line));
+  }
+}
 
 /** How many direct messages are new, in all conversations. */
 export const directCount = (state: LiveState): number =>

@@ -1,4 +1,6 @@
 import type { ListedQuestion } from "../../client/index.js";
+import type { Shelf } from "../lib/storage.js";
+import { kept } from "./votes.js";
 
 /** The filter for questions that have left the queue. */
 export type Filter = "open" | "answered" | "archived";
@@ -11,6 +13,19 @@ export interface Board {
   readonly shown: readonly ListedQuestion[];
   readonly counts: Readonly<Record<Filter, number>>;
 }
+
+/** How many own questions of a room a browser knows. */
+const OWN = 50;
+
+/** The ids of the questions that the user asked in a room with this browser, the newest first. */
+export const ownQuestions = (shelf: Shelf, world: string, room: string) =>
+  kept<readonly string[]>(
+    shelf,
+    `foyer:${world}:draft:${room}:asked`,
+    (value) =>
+      Array.isArray(value) ? value.map(String).slice(0, OWN) : undefined,
+    [],
+  );
 
 /** A question with what the user wants of it: to vote for it, or not to. */
 function wanted(

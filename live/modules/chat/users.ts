@@ -1,7 +1,7 @@
 import type { ChatEvent } from "../../../db/contract/chat.js";
 import type { UserRecord, UserStore } from "../../../db/contract/store.js";
 import type { PublicUser } from "../../../schemas/live/index.js";
-import { UUID } from "../../../schemas/plain/texts.js";
+import { firstOf, UUID } from "../../../schemas/plain/texts.js";
 import type { World } from "../../../schemas/worlds.js";
 import { encoded, type Json } from "../../rules/encoding.js";
 import { publicUser } from "../../rules/shapes.js";
@@ -157,7 +157,7 @@ export function briefUser(
 ): Json<PublicUser> {
   const name = user.profile?.display_name;
   const profile =
-    typeof name === "string" ? { display_name: name.slice(0, SHORT_NAME) } : {};
+    typeof name === "string" ? { display_name: firstOf(name, SHORT_NAME) } : {};
   return encoded<PublicUser>({
     ...publicUser(user, world, now, admin),
     profile,

@@ -5,6 +5,7 @@ import { signToken } from "../../../db/worlds.js";
 import type { World } from "../../../schemas/worlds.js";
 import type { Commands } from "../../../schemas/live/index.js";
 import { linkTo } from "../../../schemas/plain/links.js";
+import { firstOf } from "../../../schemas/plain/texts.js";
 import {
   parseReport,
   type ProvenBy,
@@ -109,7 +110,7 @@ async function auditLog({ ports, connection }: Context<RecordPorts>) {
     const some = ids.slice(from, from + USERS);
     for (const user of await users.getMany(connection.world, some)) {
       const name = user.profile?.display_name;
-      const shown = typeof name === "string" ? name.slice(0, MAX_NAME) : null;
+      const shown = typeof name === "string" ? firstOf(name, MAX_NAME) : null;
       const profile = shown === null ? {} : { display_name: shown };
       people.set(user.id, { id: user.id, profile, deleted: user.deleted });
     }

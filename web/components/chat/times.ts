@@ -30,6 +30,12 @@ export function dayOf(iso: string): string {
   return format(iso, { weekday: "long", day: "numeric", month: "long" });
 }
 
+/** When something was, in a list: the time of today, else the day. */
+export const whenText = (iso: string): string =>
+  new Date(iso).toDateString() === new Date().toDateString()
+    ? timeOf(iso)
+    : format(iso, { day: "numeric", month: "short" });
+
 /** A list of names, of which only the first few are named. */
 export function namesOf(names: readonly string[], most = 5): string {
   const shown = names.slice(0, most);
