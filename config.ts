@@ -150,7 +150,7 @@ export const variables = {
   ),
   MAX_REQUESTS: variable(
     "1000",
-    "how many writes under `/api/v1/` each process works on at a time; more are a 503. `0` sets no bound",
+    "how many writes under `/api/v1/` each process works on at a time, and how many reads if the database is a server; more are a 503. `0` sets no bound",
     whole(0),
   ),
   MAX_UPLOADS: variable(
