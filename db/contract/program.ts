@@ -1,8 +1,3 @@
-import type {
-  ImportOptions,
-  ImportResult,
-  ProgramDocument,
-} from "../../schemas/documents/program-document.js";
 import type { Faults } from "../../schemas/errors.js";
 import type {
   Session,
@@ -13,7 +8,10 @@ import type {
   SpeakerDraft,
   Warning,
 } from "../../schemas/program/program.js";
+import type { Given } from "../log/draft.js";
+import type { SessionRow, SpeakerRow } from "../rules/program-rows.js";
 import type { Author } from "./author.js";
+import type { FileDigest, Visitor } from "./store.js";
 import type { Versioned } from "./versioned.js";
 
 /**
@@ -42,7 +40,7 @@ export interface Program {
   /** By name, then by id. */
   readonly speakers: readonly Versioned<Speaker>[];
   readonly places: ReadonlyMap<Place, PlaceStamps>;
-  /** How often each session was changed, by its id. */
+  /** How often each session and speaker was changed, by its id. */
   readonly revisions: ReadonlyMap<string, number>;
   /** Changes with the rules that say who sees what of the program, and with the dates of the event. */
   readonly settings: string;
@@ -72,14 +70,41 @@ export interface SessionWritten {
   readonly warnings: readonly Warning[];
 }
 
-/** What the author of an import may do and see, as rules of rooms decide outside the store. */
-export interface ImportScope {
-  /** The rooms that the author may see. */
-  readonly visibleRooms: readonly string[];
-  /** The hosts under which uploads of the world have addresses, as `URL.host` has them. */
-  readonly hosts: readonly string[];
-  /** The stamp that the program must still have; any by default. */
-  readonly stamp?: string | undefined;
+/** What the speakers of a document refer to. */
+export interface ImportReferences {
+  /** Ids. */
+  readonly users: readonly string[];
+  /** Addresses of uploads. */
+  readonly pictures: readonly string[];
+}
+
+/** What an import changes, as `rules/import-changes.ts` plans it. */
+export interface ImportChanges {
+  /** What it was planned from, and must still be so. */
+  readonly basis: ImportReferences & {
+    /** See {@link Program.stamp}. */
+    readonly stamp: string;
+    /** A digest of the rooms of the world. */
+    readonly rooms: string;
+  };
+  /** Rooms to be made. */
+  readonly rooms: readonly { readonly id: string; readonly name: string }[];
+  readonly speakers: readonly SpeakerRow[];
+  readonly sessions: readonly SessionRow[];
+  /** Ids of sessions. */
+  readonly deleted: readonly string[];
+  /** Where the program changes, and whether readers without `program.update` see it. */
+  readonly places: readonly (readonly [Place, boolean])[];
+  readonly entries: readonly Given[];
+}
+
+/** A file that is recorded with an import. */
+export interface ImportedFile {
+  /** Who uploaded it. */
+  readonly visitor: Visitor;
+  readonly digest: FileDigest;
+  /** How many bytes the files of the world may have. */
+  readonly quota: number;
 }
 
 export interface ProgramStore {
@@ -120,7 +145,7 @@ export interface ProgramStore {
   ): Promise<void>;
   /**
    * Creates a speaker with a new UUID as its id.
-   * @param hosts see {@link ImportScope.hosts}.
+   * @param hosts see {@link ProgramStore.references}.
    * @throws {StoreError} `absent` when the world does not exist.
    */
   createSpeaker(
@@ -148,19 +173,31 @@ export interface ProgramStore {
     versions?: readonly string[],
     by?: Author,
   ): Promise<void>;
+  /** The ids and names of all rooms of a world in their order, at one moment. */
+  rooms(worldId: string): Promise<{ id: string; name: string }[]>;
   /**
-   * Makes the program agree with a document, all or nothing. Appends nothing if nothing
-   * changes. Otherwise it appends one entry for each changed session, and one for the import.
-   * @throws {StoreError} `absent` when the world does not exist, or `changed` if the program
-   *   has another stamp.
+   * The users and uploads of a world among those that a document names.
+   * @param hosts under which uploads of the world have addresses, as `URL.host` has them.
+   */
+  references(
+    worldId: string,
+    named: ImportReferences,
+    hosts: readonly string[],
+  ): Promise<ImportReferences>;
+  /**
+   * Writes what an import changes, all or nothing, and the file that it came in. Appends one entry
+   * for each change, and one for the import.
+   * @param hosts see {@link ProgramStore.references}.
+   * @throws {StoreError} `absent` when the world does not exist; `changed` when it is not as the
+   *   import was planned; or as {@link FileStore.add}.
    */
   import(
     worldId: string,
-    document: ProgramDocument,
-    options: ImportOptions,
-    scope: ImportScope,
+    changes: ImportChanges,
+    hosts: readonly string[],
+    file?: ImportedFile,
     by?: Author,
-  ): Promise<ImportResult | Refused>;
+  ): Promise<void>;
   /**
    * Adds a session to the favorites of a user, or removes it.
    * @throws {StoreError} `absent` on `user`, or on `session` if there is none; `quota` on

@@ -1,4 +1,5 @@
 import { randomUUID } from "node:crypto";
+import { isDeepStrictEqual } from "node:util";
 import type { Session, Speaker } from "../../schemas/program/program.js";
 import { timeIn, timeText } from "../../schemas/plain/times.js";
 import type { Versioned } from "../contract/store.js";
@@ -172,4 +173,15 @@ export const isSameRow = <R extends SessionRow | SpeakerRow>(
 ): boolean =>
   (Object.keys(after) as (keyof R)[]).every(
     (name) => name === "revision" || before[name] === after[name],
+  );
+
+/** The names of the fields in which two states of a session or speaker differ. */
+export const changedFields = <T extends object>(
+  before: T,
+  after: T,
+): string[] =>
+  (Object.keys(after) as (keyof T & string)[]).filter(
+    (name) =>
+      after[name] !== before[name] &&
+      !isDeepStrictEqual(after[name], before[name]),
   );

@@ -1,11 +1,10 @@
-import type { ProgramDocument } from "../../schemas/documents/program-document.js";
+import type { ImportResult } from "../../schemas/documents/program-document.js";
 import { UnreadableDocument } from "../../schemas/documents/unreadable.js";
 import { InvalidData } from "../../schemas/validate.js";
 import { inThread, TooMuch } from "../work/thread.js";
 import { Turns } from "../work/turns.js";
 import type { ExportedProgram } from "./exports/program.js";
-import type { ReadOptions } from "./formats/read.js";
-import type { Done, Task } from "./tasks.js";
+import type { Done, ImportPorts, ImportTask, Question, Task } from "./tasks.js";
 
 /** How long a document may keep the thread busy, in milliseconds. Ten megabytes take about one second. */
 const LONGEST = 30_000;
@@ -30,24 +29,26 @@ export class Formats {
   constructor(readonly longest = LONGEST) {}
 
   /**
-   * Reads a document for a world.
+   * Reads a document for a world, and imports it. It is compared in the thread, so nobody waits for that.
    * @param gone aborts when its sender has left.
    * @throws {InvalidData} with the line or the path where it breaks.
-   * @throws {Refusal} see {@link Turns.run}.
+   * @throws {Refusal} see {@link Turns.run}; or an error of the ports.
    */
-  async read(
+  async import(
     world: string,
-    bytes: Uint8Array,
-    options: ReadOptions,
+    task: ImportTask,
+    ports: ImportPorts,
     gone?: AbortSignal,
-  ): Promise<ProgramDocument> {
-    const task = { read: bytes, options };
+  ): Promise<ImportResult> {
+    const answer = ({ name, argument }: Question) =>
+      ports[name](argument as never);
     return (await this.#run(
       this.#reading,
       world,
-      task,
+      { import: task },
       gone,
-    )) as ProgramDocument;
+      answer,
+    )) as ImportResult;
   }
 
   /**
@@ -77,10 +78,13 @@ export class Formats {
     world: string,
     task: Task,
     gone: AbortSignal | undefined,
-  ): Promise<ProgramDocument | string> {
+    answer?: (question: Question) => Promise<unknown>,
+  ): Promise<ImportResult | string> {
     const bounds = { longest: this.longest, memory: MEMORY };
     const done = await turns
-      .run(world, gone, (ended) => inThread<Done>(THREAD, task, ended, bounds))
+      .run(world, gone, (ended) =>
+        inThread<Done>(THREAD, task, ended, bounds, answer),
+      )
       .catch((error: unknown) => {
         if (!(error instanceof TooMuch)) throw error;
         const what = error.of === "time" ? "long" : "much memory";

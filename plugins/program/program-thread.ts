@@ -1,16 +1,36 @@
 import { parentPort } from "node:worker_threads";
 import { InvalidData } from "../../schemas/validate.js";
-import { run, type Task, type Done } from "./tasks.js";
+import {
+  type Done,
+  type ImportPorts,
+  type Question,
+  run,
+  type Task,
+} from "./tasks.js";
 
-// The thread of formats.ts: it receives one task, and answers with what came of it.
+// The thread of formats.ts: it receives one task, may ask for what an import needs, and answers
+// with what came of it.
 
-parentPort!.once("message", (task: Task) => {
-  let done: Done;
-  try {
-    done = { value: run(task) };
-  } catch (error) {
-    if (!(error instanceof InvalidData)) throw error;
-    done = { faults: error.faults };
-  }
-  parentPort!.postMessage(done);
+const port = parentPort!;
+
+const ask = <T>(question: Question): Promise<T> =>
+  new Promise((resolve) => {
+    port.once("message", resolve);
+    port.postMessage({ question });
+  });
+
+const ports: ImportPorts = {
+  basis: (argument) => ask({ name: "basis", argument }),
+  apply: (argument) => ask({ name: "apply", argument }),
+};
+
+port.once("message", (task: Task) => {
+  run(task, ports).then(
+    (value) => port.postMessage({ value } satisfies Done),
+    (error: unknown) => {
+      // What is no fault of the document ends the thread, which reports it.
+      if (!(error instanceof InvalidData)) throw error;
+      port.postMessage({ faults: error.faults } satisfies Done);
+    },
+  );
 });

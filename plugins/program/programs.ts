@@ -1,7 +1,12 @@
 import { LRUCache } from "lru-cache";
 import type { Author } from "../../db/contract/author.js";
-import type { Program } from "../../db/contract/program.js";
-import type { Store } from "../../db/contract/store.js";
+import type {
+  ImportChanges,
+  ImportedFile,
+  Program,
+} from "../../db/contract/program.js";
+import { type Store, StoreError } from "../../db/contract/store.js";
+import { allRooms, basisOf } from "../../db/program-imports.js";
 import { changed } from "../../db/rules/preconditions.js";
 import {
   programVersion,
@@ -14,19 +19,20 @@ import type {
   ImportResult,
 } from "../../schemas/documents/program-document.js";
 import type { Room } from "../../schemas/rooms.js";
-import { InvalidData } from "../../schemas/validate.js";
 import type { World } from "../../schemas/worlds.js";
 import type { ProgramFormat } from "../../schemas/program/program-import.js";
 import type { ExportedProgram } from "./exports/program.js";
 import type { Formats } from "./formats.js";
+import type { ImportPorts } from "./tasks.js";
+import { Refusal } from "../http/errors.js";
 import { isZone } from "./formats/zones.js";
 import { abandoned } from "../work/turns.js";
 
 /** How many bytes of exports are kept: more than the largest calendar has, which takes seconds to write. */
 const KEPT = 96 * 1024 * 1024;
 
-/** How many rooms are read at once. */
-const PAGE = 200;
+/** How often an import is planned at most, as the world changed meanwhile. */
+const MOST_PLANS = 5;
 
 /** The rights of a reader or an author, as far as a program depends on them. */
 export interface ProgramRights {
@@ -69,6 +75,23 @@ export interface Expected {
   readonly page: string;
 }
 
+/** Who sends a document, and what has to be done with it. */
+export interface Sender {
+  readonly rights: ProgramRights;
+  /** Called when the document is read. It throws if its sender may not write any more. */
+  readonly admit?: () => Promise<void>;
+  /** Aborts when the sender has left. */
+  readonly gone?: AbortSignal;
+  readonly expected?: Expected | undefined;
+  /**
+   * Saves the document where the import is written.
+   * @param write writes the import with the record of a file; undefined if nothing changes.
+   */
+  readonly save?: (
+    write: (file: ImportedFile) => Promise<void> | undefined,
+  ) => Promise<void>;
+}
+
 /** Reads whole programs into the store, and writes them out of it. */
 export class Programs {
   readonly #written = new LRUCache<string, Buffer>({
@@ -85,44 +108,52 @@ export class Programs {
 
   /**
    * Makes the program of a world agree with a document.
-   * @param sender `admit` is called when the document is read, and throws if its sender may not write any
-   *   more. `gone` aborts when its sender has left.
    * @throws {InvalidData} with the line or the path where the document breaks.
    * @throws {StoreError} `changed` if the program is not in a version that the sender expects.
+   * @throws {Refusal} see {@link Turns.run}; or 503 if the world changes again and again meanwhile.
    */
   async import(
     world: World,
     { bytes, isCsv, hosts }: SentDocument,
     options: ImportOptions,
-    {
-      rights,
-      admit,
-      gone,
-      expected,
-    }: {
-      rights: ProgramRights;
-      admit?: () => Promise<void>;
-      gone?: AbortSignal;
-      expected?: Expected | undefined;
-    },
+    { rights, admit, gone, expected, save }: Sender,
     by?: Author,
   ): Promise<ImportResult> {
-    const zone = zoneOf(world);
-    const reading = { isCsv, zone };
-    const document = await this.formats.read(world.id, bytes, reading, gone);
-    await admit?.();
-    const rooms = await this.#rooms(world.id, rights);
-    const stamp =
-      expected && (await this.#stampOf(world, rooms, rights, expected));
-    const result = await this.store.program.import(
-      world.id,
-      document,
-      options,
-      { visibleRooms: rooms.map(({ id }) => id), hosts, stamp },
-      by,
-    );
-    if ("faults" in result) throw new InvalidData(result.faults);
-    return result;
+    const { program } = this.store;
+    const sight = { sees: rights.sees, hosts };
+    const write = async (changes: ImportChanges, file?: ImportedFile) =>
+      program.import(world.id, changes, hosts, file, by);
+    let plans = 0;
+    const ports: ImportPorts = {
+      basis: async (named) => {
+        if (plans++ === 0) await admit?.();
+        const basis = await basisOf(this.store, world.id, named, sight);
+        if (expected) await this.#expect(world, rights, expected, basis.stamp);
+        return basis;
+      },
+      apply: async (changes) => {
+        try {
+          if (save) await save((file) => changes && write(changes, file));
+          else if (changes) await write(changes);
+          return true;
+        } catch (error) {
+          const isOld =
+            error instanceof StoreError && error.problem === "changed";
+          if (!isOld) throw error;
+          if (plans < MOST_PLANS) return false;
+          throw new Refusal(
+            503,
+            "The program keeps changing. Try again soon.",
+            {
+              "retry-after": "2",
+            },
+          );
+        }
+      },
+    };
+    const reading = { isCsv, zone: zoneOf(world) };
+    const task = { bytes, reading, options };
+    return this.formats.import(world.id, task, ports, gone);
   }
 
   /**
@@ -159,15 +190,17 @@ export class Programs {
   }
 
   /**
-   * The stamp of a program that has an expected version, in whatever format.
+   * Checks that the program has an expected version, in whatever format.
+   * @param stamp of the program that an import is planned from.
    * @throws {StoreError} `changed`.
    */
-  async #stampOf(
+  async #expect(
     world: World,
-    rooms: readonly Room[],
     rights: ProgramRights,
     { versions, page }: Expected,
-  ): Promise<string> {
+    stamp: string,
+  ): Promise<void> {
+    const rooms = await this.#rooms(world.id, rights);
     const program = await this.store.program.get(world.id);
     const reader = readerOf(rooms, rights);
     const names = namesOf(rooms);
@@ -176,8 +209,7 @@ export class Programs {
         versionOf(world, program, reader, { names, format, page }),
       ),
     );
-    if (!isExpected) throw changed();
-    return program.stamp;
+    if (!isExpected || program.stamp !== stamp) throw changed();
   }
 
   #once(
@@ -246,18 +278,7 @@ export class Programs {
   }
 
   async #rooms(world: string, { sees }: ProgramRights): Promise<Room[]> {
-    const found: Room[] = [];
-    let page: Room[];
-    do {
-      const after = found.length;
-      const rooms = await this.store.rooms.all(world, {
-        page: after / PAGE + 1,
-        pageSize: PAGE,
-      });
-      page = rooms.map(({ value }) => value);
-      found.push(...page);
-    } while (page.length === PAGE);
-    return found.filter(sees);
+    return (await allRooms(this.store, world)).filter(sees);
   }
 }
 

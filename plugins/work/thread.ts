@@ -19,6 +19,7 @@ export class TooMuch extends Error {
  * Runs a task in a thread of its own. A task may take seconds, or be made to take forever, and the
  * event loop does not wait for it. Each task has a fresh thread, so that ending one loses nothing.
  * @param file the module of the thread. It gets one message, the task, and sends one, the result.
+ * @param answer answers what the thread asks for, as `{question}`. Meanwhile its time stands still.
  * @param ended aborts when nobody needs the result any more.
  * @throws {TooMuch} or the reason of the signal.
  */
@@ -27,6 +28,7 @@ export function inThread<T>(
   task: unknown,
   ended: AbortSignal,
   { longest, memory }: TaskBounds,
+  answer?: (question: never) => Promise<unknown>,
 ): Promise<T> {
   return new Promise((resolve, reject) => {
     ended.throwIfAborted();
@@ -44,9 +46,25 @@ export function inThread<T>(
     };
     const fail = (error: Error) => end(() => reject(error));
     const stop = () => fail(ended.reason as Error);
-    const timer = setTimeout(() => fail(new TooMuch("time")), longest);
+    let left = longest;
+    let began = performance.now();
+    const limit = () => setTimeout(() => fail(new TooMuch("time")), left);
+    let timer = limit();
+    const reply = async (question: never) => {
+      clearTimeout(timer);
+      left -= performance.now() - began;
+      const found = await answer!(question);
+      if (ended.aborted) return;
+      began = performance.now();
+      timer = limit();
+      worker.postMessage(found);
+    };
     ended.addEventListener("abort", stop, { once: true });
-    worker.once("message", (result: T) => end(() => resolve(result)));
+    worker.on("message", (message: T | { question: never }) => {
+      if (answer && typeof message === "object" && "question" in message!) {
+        reply(message.question).catch(fail);
+      } else end(() => resolve(message as T));
+    });
     worker.once("error", (error: Error & { code?: string }) =>
       fail(
         error.code === "ERR_WORKER_OUT_OF_MEMORY"

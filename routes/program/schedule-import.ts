@@ -2,18 +2,13 @@ import { Readable } from "node:stream";
 import type { FastifyPluginAsync, FastifyRequest } from "fastify";
 import type { Config } from "../../config.js";
 import { newFileKey } from "../../db/rules/file-rows.js";
-import { deleteFile } from "../../db/worlds.js";
 import { admitAgain, programUploader } from "../../plugins/auth/uploader.js";
 import { clientGone } from "../../plugins/http/connections.js";
 import { responseRef } from "../../plugins/openapi/parts.js";
 import { FileRefusal } from "../../plugins/http/errors.js";
 import { atMost, openForm, takeForms } from "../../plugins/upload/form.js";
 import { MAX_DOCUMENT } from "../../schemas/plain/program.js";
-import {
-  extensionOf,
-  fileIdOf,
-  programTypes,
-} from "../../schemas/plain/file-types.js";
+import { extensionOf, programTypes } from "../../schemas/plain/file-types.js";
 import { Upload, UploadForm, UploadQuery } from "../../schemas/files.js";
 import { may, SEE } from "../../schemas/plain/permissions.js";
 import { ref } from "../../schemas/values.js";
@@ -96,39 +91,35 @@ async function importDocument(
   request: FastifyRequest,
   { extension, bytes }: Received,
   gone: AbortSignal,
-  { worldMaxBytes }: Config["uploads"],
+  { worldMaxBytes: quota }: Config["uploads"],
 ): Promise<string> {
   const { server, uploader } = request;
+  const { files, store } = server;
   const { value: world } = request.world!;
   const key = newFileKey(world.id, extension);
-  /** The body and the parser may have taken long, so the rights are checked again. */
-  const admit = () => admitAgain(request, world.id);
-  await server.files.put(key, Readable.from([bytes]), async (stored) => {
-    await admit();
-    const file = { key, ...stored };
-    await server.store.files.add(world.id, uploader, file, worldMaxBytes);
-  });
-  try {
-    const user = await server.store.users.find(world.id, uploader);
-    const place = { world };
-    await server.programs.import(
-      world,
-      { bytes, isCsv: extension === "csv", hosts: hostsOf(request) },
-      {},
-      {
-        rights: {
-          edits: true,
-          sees: (room) => may(uploader, SEE, { ...place, room }),
-        },
-        admit,
-        gone,
+  const user = await store.users.find(world.id, uploader);
+  const place = { world };
+  await server.programs.import(
+    world,
+    { bytes, isCsv: extension === "csv", hosts: hostsOf(request) },
+    {},
+    {
+      rights: {
+        edits: true,
+        sees: (room) => may(uploader, SEE, { ...place, room }),
       },
-      { kind: "user", ...(user && { user: user.id }) },
-    );
-  } catch (error) {
-    await deleteFile(server, world.id, fileIdOf(key), { kind: "server" });
-    throw error;
-  }
+      // The body and the parser may have taken long, so the rights are checked again.
+      admit: () => admitAgain(request, world.id),
+      gone,
+      save: (write) =>
+        files.put(key, Readable.from([bytes]), async (stored) => {
+          const digest = { key, ...stored };
+          await (write({ visitor: uploader, digest, quota }) ??
+            store.files.add(world.id, uploader, digest, quota));
+        }),
+    },
+    { kind: "user", ...(user && { user: user.id }) },
+  );
   return key;
 }
 

@@ -223,3 +223,53 @@ void t.test("exports of programs", async (t) => {
   t.equal(await (await exported()).bytes(), first, "later ones, too");
   t.equal(ends.length, 2);
 });
+
+void t.test("imports that meet other writes", async (t) => {
+  /** How often the world changes right before an import is written. */
+  let changes = 0;
+  let made = 0;
+  let writes = 0;
+  const { call } = await serve(t, undefined, {
+    wrap: (store) => ({
+      ...store,
+      program: {
+        ...store.program,
+        async import(world, ...args) {
+          writes++;
+          if (changes-- > 0) {
+            const title = "By hand";
+            const import_id = `s${++made}`;
+            await store.program.createSession(world, { title, import_id });
+          }
+          return store.program.import(world, ...args);
+        },
+      },
+    }),
+  });
+  const send = (table: string, query = "", headers = {}) =>
+    call({
+      method: "PUT",
+      url: `/api/v1/worlds/demo/program/${query}`,
+      as: admin("demo"),
+      headers: { "content-type": "text/csv", ...headers },
+      body: table,
+    });
+  changes = 2;
+  // It is known by its title, as the second session by hand is.
+  const answer = await send("title\nA\ns2\n");
+  t.match(answer, { status: 200, body: { created: 1, updated: 1 } });
+  t.equal(writes, 3, "it is planned again from what is there");
+  writes = 0;
+  changes = 100;
+  const busy = await send("title\nB\n");
+  t.match(busy, { status: 503, headers: { "retry-after": /\d/ } });
+  t.match(busy.body, { detail: /keeps changing/ });
+  t.equal(writes, 5, "a bounded number of times");
+  changes = 1;
+  const { headers } = await call({
+    url: "/api/v1/worlds/demo/program/",
+    as: admin("demo"),
+  });
+  const expecting = { "if-match": headers["etag"] };
+  t.equal((await send("title\nC\n", "", expecting)).status, 412);
+});

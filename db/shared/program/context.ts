@@ -1,3 +1,4 @@
+import type { ImportReferences } from "../../contract/program.js";
 import { uploadKey } from "../../rules/program-uploads.js";
 import { sizeFaults } from "../../rules/program-checks.js";
 import type { Faults } from "../../../schemas/errors.js";
@@ -6,6 +7,8 @@ import type { Sql } from "../sql.js";
 
 // What sessions and speakers refer to, as it is inside a transaction.
 
+const ROOMS =
+  "SELECT id, name FROM rooms WHERE world_id = $1 ORDER BY sorting_priority, name, id";
 const WORLD = "SELECT 1 FROM worlds WHERE id = $1";
 const ROOM = "SELECT id FROM rooms WHERE world_id = $1 AND id = $2";
 const IDS =
@@ -29,6 +32,13 @@ export const isRoom = async (
   id: string | null,
 ): Promise<boolean> =>
   id === null || (await sql.value(ROOM, [world, id])) !== undefined;
+
+/** The ids and names of all rooms of a world in their order. */
+export const roomsOf = (
+  sql: Pick<Sql, "all">,
+  world: string,
+): Promise<{ id: string; name: string }[]> =>
+  sql.all<{ id: string; name: string }>(ROOMS, [world]);
 
 /** The ids among some that speakers of a world have. */
 export const knownSpeakers = async (
@@ -74,6 +84,25 @@ export async function referencesOf(
       return key !== undefined && files.has(key);
     },
   };
+}
+
+/** The users and uploads of a world among some. */
+export async function knownReferences(
+  sql: Sql,
+  world: string,
+  { users, pictures }: ImportReferences,
+  hosts: readonly string[],
+): Promise<ImportReferences> {
+  const { isUser, isUpload } = await referencesOf(
+    sql,
+    world,
+    [
+      ...users.map((user_id) => ({ user_id })),
+      ...pictures.map((picture) => ({ picture })),
+    ],
+    hosts,
+  );
+  return { users: users.filter(isUser), pictures: pictures.filter(isUpload) };
 }
 
 interface Size {

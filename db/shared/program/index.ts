@@ -1,6 +1,11 @@
 import type { ProgramStore } from "../../contract/program.js";
 import { sessionOf, speakerOf } from "../../rules/program-rows.js";
-import { type Bound, domain, type DomainLog } from "../domain.js";
+import {
+  type Bound,
+  domain,
+  type DomainLog,
+  type EngineWrites,
+} from "../domain.js";
 import type { Sql } from "../sql.js";
 import { favoriteWrites } from "./favorites.js";
 import { importWrites } from "./import.js";
@@ -11,10 +16,10 @@ import { speakerWrites } from "./speakers.js";
 /** Sessions, speakers and favorites. */
 export const program = domain({
   reads: programReads,
-  writes: (sql: Sql, log: DomainLog) => ({
+  writes: (sql: Sql, log: DomainLog, own: EngineWrites) => ({
     ...sessionWrites(sql, log),
     ...speakerWrites(sql, log),
-    ...importWrites(sql, log),
+    ...importWrites(sql, log, own),
     ...favoriteWrites(sql, log),
   }),
   parameters: {
@@ -37,6 +42,8 @@ export function programStore(bound: Bound<typeof program>): ProgramStore {
   });
   return {
     get: (world) => bound.get(world),
+    rooms: (world) => bound.rooms(world),
+    references: (...args) => bound.references(...args),
     favorites: (...args) => bound.favorites(...args),
     async createSession(...args) {
       const stored = await bound.createSession(...args);

@@ -1,5 +1,9 @@
 import { Cache } from "../../cache.js";
-import { NO_PROGRAM, type Program } from "../../contract/program.js";
+import {
+  type ImportReferences,
+  NO_PROGRAM,
+  type Program,
+} from "../../contract/program.js";
 import {
   SESSION_COLUMNS,
   sessionOf,
@@ -9,6 +13,7 @@ import {
   type SpeakerRow,
 } from "../../rules/program-rows.js";
 import type { Reading, Sql } from "../sql.js";
+import { knownReferences, roomsOf } from "./context.js";
 
 export const STAMP = "SELECT stamp FROM programs WHERE world_id = $1";
 
@@ -63,6 +68,15 @@ export function programReads(sql: Reading) {
       return (await loaded).program;
     },
 
+    rooms: (world: string) => roomsOf(sql, world),
+
+    references: (
+      world: string,
+      named: ImportReferences,
+      hosts: readonly string[],
+    ): Promise<ImportReferences> =>
+      sql.snapshot((sql) => knownReferences(sql, world, named, hosts)),
+
     favorites: (world: string, user: string): Promise<string[]> =>
       sql.column<string>(FAVORITES, [world, user]),
   };
@@ -94,7 +108,9 @@ async function readProgram(sql: Sql, world: string): Promise<Known> {
       ]),
     ),
     // The first revision is 1.
-    revisions: new Map(sessions.map(({ id, revision }) => [id, revision - 1])),
+    revisions: new Map(
+      [...sessions, ...speakers].map(({ id, revision }) => [id, revision - 1]),
+    ),
     settings: found.settings,
     stamp: found.stamp,
   });

@@ -1,4 +1,3 @@
-import { isDeepStrictEqual } from "node:util";
 import type { Faults } from "../../../schemas/errors.js";
 import type {
   Session,
@@ -13,6 +12,7 @@ import {
   withTimes,
 } from "../../rules/program-checks.js";
 import {
+  changedFields,
   isSameRow,
   newSession,
   SESSION_COLUMNS,
@@ -108,17 +108,6 @@ export const sessionWrites = (sql: Sql, log: DomainLog) => ({
     log.append(world, { type: "session.deleted", session: id });
   },
 });
-
-/** The names of the fields in which two states of a session or speaker differ. */
-export const changedFields = <T extends object>(
-  before: T,
-  after: T,
-): string[] =>
-  (Object.keys(after) as (keyof T & string)[]).filter(
-    (name) =>
-      after[name] !== before[name] &&
-      !isDeepStrictEqual(after[name], before[name]),
-  );
 
 /** @throws {StoreError} `absent` or `changed`. */
 async function find(

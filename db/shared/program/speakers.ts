@@ -7,6 +7,7 @@ import type {
 import { absent, expectVersion } from "../../rules/preconditions.js";
 import { speakerFaults } from "../../rules/program-checks.js";
 import {
+  changedFields,
   isSameRow,
   newSpeaker,
   SESSION_COLUMNS,
@@ -23,7 +24,6 @@ import type { DomainLog } from "../domain.js";
 import type { Sql } from "../sql.js";
 import { isWorld, referencesOf, tooLarge } from "./context.js";
 import { storeSessions, storeSpeakers } from "./rows.js";
-import { changedFields } from "./sessions.js";
 import { Changes } from "./stamps.js";
 
 const GET = `SELECT ${SPEAKER_COLUMNS} FROM program_speakers WHERE world_id = $1 AND id = $2`;

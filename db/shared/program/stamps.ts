@@ -1,6 +1,6 @@
 import { randomUUID } from "node:crypto";
-import { NO_ROOM, type Place, UNNAMED } from "../../contract/program.js";
-import type { Session } from "../../../schemas/program/program.js";
+import { NO_ROOM, UNNAMED } from "../../contract/program.js";
+import { PlaceChanges } from "../../rules/program-places.js";
 import type { Given } from "../../log/draft.js";
 import type { Sql } from "../sql.js";
 
@@ -31,32 +31,13 @@ const TOUCH_SHOWN = `INSERT INTO program_places (world_id, place, shown, changed
 const TOUCH_DRAFTS = `INSERT INTO program_places (world_id, place, shown, changed) VALUES ($1, $2, '', $3)
   ON CONFLICT (world_id, place) DO UPDATE SET changed = excluded.changed`;
 
-/** A session as far as its place depends on it. */
-type Placed = Pick<Session, "room_id" | "state">;
-
-/** The places at which a write changes a program. */
-export class Changes {
-  /** By place, whether readers without `program.update` see the change. */
-  readonly #places = new Map<Place, boolean>();
-
-  /** A session appears, changes, or goes. */
-  session({ room_id, state }: Placed): void {
-    const place = room_id ?? NO_ROOM;
-    const isShown = this.#places.get(place) || state === "public";
-    this.#places.set(place, isShown);
-  }
-
-  /** A speaker appears, changes, or goes. @param sessions that name the speaker. */
-  speaker(sessions: Iterable<Placed>): void {
-    if (!this.#places.has(UNNAMED)) this.#places.set(UNNAMED, false);
-    for (const session of sessions) this.session(session);
-  }
-
+/** The places at which a write changes a program, with their stamps. */
+export class Changes extends PlaceChanges {
   /** Renews the stamps of these places. */
   async store(sql: Sql, world: string): Promise<void> {
     const stamp = randomUUID();
     await sql.run(TOUCH, [world, stamp]);
-    for (const [place, isShown] of this.#places) {
+    for (const [place, isShown] of this.places) {
       const statement = isShown ? TOUCH_SHOWN : TOUCH_DRAFTS;
       await sql.run(statement, [world, place, stamp]);
     }

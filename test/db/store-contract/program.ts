@@ -1,4 +1,5 @@
-import type { ImportScope } from "../../../db/contract/program.js";
+import { importDocument } from "../../../db/program-imports.js";
+import type { Author } from "../../../db/contract/author.js";
 import type { Store } from "../../../db/contract/store.js";
 import type {
   DocumentSession,
@@ -8,7 +9,24 @@ import type {
 import { ada, type Contract, fails } from "./setup.js";
 
 /** An author who sees no room. */
-export const scope: ImportScope = { visibleRooms: [], hosts: [] };
+export const scope = { visibleRooms: [] as readonly string[], hosts: [] };
+
+/** Makes the program of the world `demo` agree with a document. */
+export const importInto = (
+  store: Store,
+  document: ProgramDocument,
+  options: ImportOptions = {},
+  { visibleRooms, hosts } = scope,
+  by?: Author,
+) =>
+  importDocument(
+    store,
+    "demo",
+    document,
+    options,
+    { sees: ({ id }) => visibleRooms.includes(id), hosts },
+    by,
+  );
 
 /** A document with sessions of these titles, each with a room and a speaker of its own. */
 export const documentOf = (titles: readonly string[]): ProgramDocument => ({
@@ -69,8 +87,8 @@ export async function programContract(contract: Contract): Promise<void> {
       options: ImportOptions = {},
       visibleRooms: readonly string[] = [],
     ) =>
-      store.program.import(
-        "demo",
+      importInto(
+        store,
         document,
         { createRooms: true, removeMissing: true, ...options },
         { ...scope, visibleRooms },
@@ -115,7 +133,7 @@ export async function programContract(contract: Contract): Promise<void> {
 
   await contract("to an import, hidden is absent", async (t, store) => {
     const two = documentOf(["Secret", "Open"]);
-    await store.program.import("demo", two, { createRooms: true }, scope);
+    await importInto(store, two, { createRooms: true }, scope);
     const sessionsNow = async () =>
       (await store.program.get("demo")).sessions.map(({ value }) => value);
     const stored = async (import_id: string) =>
@@ -130,7 +148,7 @@ export async function programContract(contract: Contract): Promise<void> {
     ) => {
       const sessions = [{ ...two.sessions[0]!, ...session }];
       const document = { ...two, sessions };
-      return store.program.import("demo", document, options, sight);
+      return importInto(store, document, options, sight);
     };
     const nothing = { created: 0, updated: 0, unchanged: 0, deleted: 0 };
     const general = [{ message: /^Sessions .* rooms that you may not see/ }];
@@ -189,7 +207,7 @@ export async function programContract(contract: Contract): Promise<void> {
       ];
       const document = { sessions, speakers: [], problems: [] };
       const sight = { ...scope, visibleRooms: [room] };
-      const got = await store.program.import("demo", document, {}, sight);
+      const got = await importInto(store, document, {}, sight);
       t.match(got, { created: 1, problems: [] });
       const { sessions: all } = await store.program.get("demo");
       const made = all.find(({ value }) => value.import_id === room)!;
@@ -200,7 +218,7 @@ export async function programContract(contract: Contract): Promise<void> {
   await contract("a user has a thousand favorites", async (t, store) => {
     const { program } = store;
     const { id: user } = await store.users.enter("demo", ada);
-    await program.import("demo", numbered(1001), {}, scope);
+    await importInto(store, numbered(1001));
     const ids = (await program.get("demo")).sessions.map(
       ({ value }) => value.id,
     );

@@ -1,0 +1,226 @@
+import { createHash } from "node:crypto";
+import type {
+  ImportOptions,
+  ImportResult,
+  ProgramDocument,
+} from "../../schemas/documents/program-document.js";
+import type { Faults } from "../../schemas/errors.js";
+import type { Session, Speaker } from "../../schemas/program/program.js";
+import type {
+  ImportChanges,
+  ImportReferences,
+  Program,
+} from "../contract/program.js";
+import { type ProgramSize, sizeFaults } from "./program-checks.js";
+import { type ImportPlan, planImport } from "./program-import.js";
+import { PlaceChanges } from "./program-places.js";
+import {
+  changedFields,
+  sessionRow,
+  type SessionRow,
+  sizeOfRow,
+  speakerRow,
+  type SpeakerRow,
+} from "./program-rows.js";
+
+// An import is planned from a snapshot, in a thread, as the comparison takes long. The write then
+// looks whether the world is still as it was.
+
+/** A room, as imports find it. */
+interface NamedRoom {
+  readonly id: string;
+  readonly name: string;
+}
+
+/** What an import is compared with, as a thread gets it. */
+export interface ImportBasis {
+  readonly stamp: string;
+  /** As JSON. */
+  readonly sessions: readonly string[];
+  readonly speakers: readonly string[];
+  readonly revisions: Program["revisions"];
+  /** All rooms, as {@link roomsDigest} has them. */
+  readonly rooms: string;
+  /** The rooms that the author may see, in their order. */
+  readonly visible: readonly NamedRoom[];
+  /** The users and uploads of the world among those that the document names. */
+  readonly users: readonly string[];
+  readonly pictures: readonly string[];
+}
+
+/** The rooms of a world in their order, by whose names an import finds them. */
+export const roomsDigest = (rooms: readonly NamedRoom[]): string => {
+  const text = JSON.stringify(rooms.map(({ id, name }) => [id, name]));
+  return createHash("sha256").update(text).digest("base64url");
+};
+
+/** What a document refers to. */
+export function referencesIn({ speakers }: ProgramDocument): ImportReferences {
+  const all = (values: (string | null | undefined)[]) => [
+    ...new Set(values.filter((value) => typeof value === "string")),
+  ];
+  return {
+    users: all(speakers.map(({ fields }) => fields.user_id)),
+    pictures: all(speakers.map(({ fields }) => fields.picture)),
+  };
+}
+
+/** What an import would do, and what it changes. */
+export interface PlannedImport {
+  readonly result: ImportResult;
+  /** Undefined if there is nothing to write. */
+  readonly changes: ImportChanges | undefined;
+}
+
+/** Plans an import. */
+export function planChanges(
+  document: ProgramDocument,
+  basis: ImportBasis,
+  options: ImportOptions,
+): PlannedImport | { faults: Faults } {
+  const before = {
+    sessions: basis.sessions.map((json) => JSON.parse(json) as Session),
+    speakers: basis.speakers.map((json) => JSON.parse(json) as Speaker),
+  };
+  const [users, pictures] = [new Set(basis.users), new Set(basis.pictures)];
+  const present = {
+    ...before,
+    rooms: basis.visible,
+    isUser: (id: string) => users.has(id),
+    isUpload: (url: string) => pictures.has(url),
+  };
+  const plan = planImport(document, present, options);
+  const after = rowsAfter(plan, basis);
+  const faults = sizeFaults(sizeAfter(before, after, plan));
+  if (faults) return { faults };
+  const { result } = plan;
+  if (plan.isEmpty || options.dryRun) return { result, changes: undefined };
+  const { stamp, rooms } = basis;
+  const changes: ImportChanges = {
+    basis: { stamp, rooms, users: basis.users, pictures: basis.pictures },
+    rooms: plan.rooms,
+    ...after,
+    deleted: plan.sessions.deleted,
+    places: placesOf(before, plan),
+    entries: entriesOf(before, plan),
+  };
+  return { result, changes };
+}
+
+/** The program before an import. */
+interface Before {
+  readonly sessions: readonly Session[];
+  readonly speakers: readonly Speaker[];
+}
+
+/** The rows that an import writes. */
+interface After {
+  readonly sessions: readonly SessionRow[];
+  readonly speakers: readonly SpeakerRow[];
+}
+
+function rowsAfter(
+  { sessions, speakers }: ImportPlan,
+  { revisions }: ImportBasis,
+): After {
+  const revision = ({ id }: { id: string }) => (revisions.get(id) ?? -1) + 2;
+  return {
+    sessions: [...sessions.created, ...sessions.updated].map((session) =>
+      sessionRow(session, revision(session)),
+    ),
+    speakers: [...speakers.created, ...speakers.updated].map((speaker) =>
+      speakerRow(speaker, revision(speaker)),
+    ),
+  };
+}
+
+/** The size of a program after an import. */
+function sizeAfter(
+  before: Before,
+  after: After,
+  { sessions, speakers }: ImportPlan,
+): ProgramSize {
+  const charactersOf = (rows: readonly (SessionRow | SpeakerRow)[]) =>
+    rows.reduce((sum, row) => sum + sizeOfRow(row), 0);
+  const replaced = new Set([
+    ...sessions.deleted,
+    ...[...sessions.updated, ...speakers.updated].map(({ id }) => id),
+  ]);
+  const isKept = ({ id }: { id: string }) => !replaced.has(id);
+  const kept = [
+    ...before.sessions.filter(isKept).map((one) => sessionRow(one, 0)),
+    ...before.speakers.filter(isKept).map((one) => speakerRow(one, 0)),
+  ];
+  return {
+    sessions:
+      before.sessions.length +
+      sessions.created.length -
+      sessions.deleted.length,
+    speakers: before.speakers.length + speakers.created.length,
+    characters: charactersOf([...kept, ...after.sessions, ...after.speakers]),
+  };
+}
+
+/** Where an import changes the program. */
+function placesOf(before: Before, { sessions, speakers }: ImportPlan) {
+  const former = new Map(before.sessions.map((one) => [one.id, one]));
+  const changes = new PlaceChanges();
+  for (const session of [...sessions.created, ...sessions.updated]) {
+    changes.session(session);
+  }
+  for (const { id } of sessions.updated) changes.session(former.get(id)!);
+  for (const id of sessions.deleted) changes.session(former.get(id)!);
+  if (speakers.created.length + speakers.updated.length > 0) {
+    // Sessions that name new speakers are new or changed themselves.
+    const ids = new Set(speakers.updated.map(({ id }) => id));
+    changes.speaker(
+      before.sessions.filter(({ speaker_ids }) =>
+        speaker_ids.some((id) => ids.has(id)),
+      ),
+    );
+  }
+  return changes.list();
+}
+
+/** Entries for the changed speakers and sessions, and one for all of the import. */
+function entriesOf(
+  before: Before,
+  { sessions, speakers }: ImportPlan,
+): ImportChanges["entries"] {
+  const known = [...before.sessions, ...before.speakers];
+  const former = new Map(known.map((one) => [one.id, one]));
+  const fieldsOf = (after: Session | Speaker) =>
+    changedFields(former.get(after.id)!, after);
+  const { created, updated, deleted } = sessions;
+  return [
+    ...speakers.created.map(
+      ({ id }) => ({ type: "speaker.created", speaker: id }) as const,
+    ),
+    ...speakers.updated.map(
+      (speaker) =>
+        ({
+          type: "speaker.updated",
+          speaker: speaker.id,
+          fields: fieldsOf(speaker),
+        }) as const,
+    ),
+    ...created.map(
+      ({ id }) => ({ type: "session.created", session: id }) as const,
+    ),
+    ...updated.map(
+      (session) =>
+        ({
+          type: "session.updated",
+          session: session.id,
+          fields: fieldsOf(session),
+        }) as const,
+    ),
+    ...deleted.map((id) => ({ type: "session.deleted", session: id }) as const),
+    {
+      type: "program.imported",
+      created: created.length,
+      updated: updated.length,
+      deleted: deleted.length,
+    },
+  ];
+}
