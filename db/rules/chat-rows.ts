@@ -90,7 +90,8 @@ export const MAX_PAGE = 4 * 1024 * 1024;
 export const EVENT_OVERHEAD = 250;
 export const REACTION_OVERHEAD = 40;
 
-const DELETED = JSON.stringify({ type: "deleted" });
+/** The content of a deleted message, and of the event that deletes it. */
+export const DELETED = JSON.stringify({ type: "deleted" });
 
 /** The channel in a row. */
 export const toChannel = (

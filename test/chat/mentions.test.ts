@@ -1,5 +1,6 @@
 import { randomUUID } from "node:crypto";
 import t from "tap";
+import { until } from "../helper.js";
 import { demo, type Json } from "../live/client.js";
 import { direct, message, named, namesOf, say, startTalk } from "./talk.js";
 
@@ -63,6 +64,28 @@ void t.test("mentions", async (t) => {
     const total = table.reduce((sum, [, ofBob]) => sum + ofBob, 0);
     t.equal(await counts("bob", channel), total, "stored, one each");
     await bob.do("chat.mark_read", { channel, id: 10 ** 6 });
+  });
+
+  await t.test("8.5 Until when: its message is deleted", async () => {
+    const channel = await talk.room();
+    const ann = await talk.member("ann", channel);
+    const bob = await talk.member("bob", channel);
+    const places = [channel, await direct(ann, bob)];
+    const content = { type: "deleted" };
+    for (const isThere of [true, false]) {
+      // Without a connection, only the store counts.
+      if (!isThere) {
+        bob.close();
+        await bob.closed;
+      }
+      for (const place of places) {
+        const { event_id } = await say(ann, place, at(bob.id));
+        await until(async () => (await counts("bob", place)) === 1);
+        const replaces = event_id;
+        await ann.do("chat.send", message(place, content, { replaces }));
+        await until(async () => (await counts("bob", place)) === 0);
+      }
+    }
   });
 
   await t.test("8.5 Who: everybody if the room is volatile", async (t) => {

@@ -17,7 +17,10 @@ const EMPTY = `
     UPDATE chat_events AS e SET content = NULL, deleted = 1 FROM own
     WHERE e.world_id = $1 AND e.channel = own.channel AND e.id = own.id
       AND e.type = 0 AND e.deleted = 0
-    RETURNING e.id)
+    RETURNING e.id),
+  forgotten AS (
+    DELETE FROM chat_notifications AS n USING own
+    WHERE n.world_id = $1 AND n.channel = own.channel AND n.event = own.id)
   SELECT EXISTS (SELECT 1 FROM users WHERE world_id = $1 AND id = $2) AS "isUser",
     (SELECT count(*) FROM own) AS seen, (SELECT max(id) FROM own) AS last,
     (SELECT count(*) FROM emptied) AS emptied`;
@@ -39,7 +42,7 @@ export async function emptyMessages(
   }>(EMPTY, values))!;
   if (!isUser) throw absent("user");
   if (emptied > 0) {
-    log.erased("chat_events");
+    log.erased("chat_events", "chat_notifications");
     log.append({ type: "chat.erased" });
   }
   return { next: seen < EMPTIED ? undefined : last, emptied };

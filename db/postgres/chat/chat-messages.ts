@@ -43,6 +43,8 @@ const DELETE = replacing(
   `blanked_edits AS (
     UPDATE chat_events SET content = NULL, deleted = 1
     WHERE ${OF_CHANNEL} AND replaces = $6::bigint AND deleted = 0)`,
+  `forgotten AS (
+    DELETE FROM chat_notifications WHERE ${OF_CHANNEL} AND event = $6::bigint)`,
 );
 
 /** @param blanked erases content. */
@@ -108,7 +110,7 @@ export async function replaceMessage(
   const replaced = await expectReplaced(sql, worldId, channel, draft, deletes);
   const before = await deletionOf(sql, worldId, id, replaced);
   if (before) return before;
-  log.erased("chat_events");
+  log.erased("chat_events", ...(deletes ? ["chat_notifications"] : []));
   const { id: replaces } = replaced;
   const event = {
     ...{ type: MESSAGE, sender, replaces, deleted: Number(deletes) },

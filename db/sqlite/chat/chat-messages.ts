@@ -128,6 +128,9 @@ export function messageWrites(db: Connection, log: WriteLog) {
     `UPDATE chat_events SET content = ${BLANK}, deleted = 1
      WHERE world_id = ? AND channel = ? AND replaces = ? AND deleted = 0`,
   );
+  const forgetNotices = db.prepare<[string, number, number]>(
+    "DELETE FROM chat_notifications WHERE world_id = ? AND channel = ? AND event = ?",
+  );
   const unlist = db.prepare<[string, string, number]>(
     "UPDATE chat_readers SET listed = NULL WHERE world_id = ? AND user_id = ? AND channel = ? AND listed IS NOT NULL",
   );
@@ -213,6 +216,7 @@ export function messageWrites(db: Connection, log: WriteLog) {
     } else if (!replaced.deleted) {
       remove.run(replaced.rowid);
       removeEdits.run(worldId, channel.number, replaced.id);
+      forgetNotices.run(worldId, channel.number, replaced.id);
     }
     const event = {
       type: MESSAGE,

@@ -84,6 +84,11 @@ export function chatErasures(db: Connection, log: WriteLog) {
      WHERE world_id = ? AND id > ? AND id <= ? AND sender = ?
        AND type = 0 AND deleted = 0 AND gone = 0`,
   );
+  const forget = db.prepare<[string, number, number, string]>(
+    `DELETE FROM chat_notifications WHERE (world_id, channel, event) IN (
+       SELECT world_id, channel, id FROM chat_events
+       WHERE world_id = ? AND id > ? AND id <= ? AND sender = ?)`,
+  );
   const channelsOf = db
     .prepare<[string, number, number], number>(
       `SELECT number FROM chat_channels WHERE world_id = ? AND (
@@ -105,6 +110,7 @@ export function chatErasures(db: Connection, log: WriteLog) {
       const next = selectLast.get(worldId, after, LOOKED_AT - 1);
       const { changes } = empty.run(worldId, after, next ?? Infinity, user);
       if (changes > 0) {
+        forget.run(worldId, after, next ?? Infinity, user);
         log.erased();
         log.append(worldId, { type: "chat.erased" });
       }

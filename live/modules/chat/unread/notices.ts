@@ -4,6 +4,7 @@ import type {
   Delivery,
 } from "../../../../db/contract/chat.js";
 import type { UserStore } from "../../../../db/contract/store.js";
+import { DELETED } from "../../../../db/rules/chat-rows.js";
 import type { Clock } from "../../../../db/log/clock.js";
 import { inSlices } from "../../../delivery/passes.js";
 import type { Hub } from "../../../people/hub.js";
@@ -123,6 +124,11 @@ export class Notices {
    */
   async delivered(state: WorldState, delivery: Delivery): Promise<void> {
     const { event } = delivery;
+    if (event.replaces !== null && event.content === DELETED) {
+      for (const reader of this.#parts.readStates.values()) {
+        reader.do(() => reader.forgetNotice(event.channel, event.replaces!));
+      }
+    }
     const isRoom = state.room(event.channel) !== undefined;
     if (event.type === "channel.member") {
       if (isRoom) this.#joinedOrLeft(event);

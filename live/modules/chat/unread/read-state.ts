@@ -193,6 +193,14 @@ export class ReadState {
     return true;
   }
 
+  /** The message of a notification was deleted. */
+  forgetNotice(channel: string, event: number): void {
+    const found = this.#notifications?.get(channel);
+    if (!found?.events.delete(event)) return;
+    this.#notified--;
+    if (found.events.size === 0) this.#notifications!.delete(channel);
+  }
+
   #forgetOne(): void {
     const notifications = this.#notifications ?? [];
     for (const [channel, { events }] of notifications) {
