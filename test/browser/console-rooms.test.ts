@@ -285,7 +285,7 @@ void t.test(
 void t.test("what others would see", async (t) => {
   const { world, host } = await scene(t);
   await world.room("Backstage", undefined, {
-    permission_config: { "room.view": ["speaker"] },
+    permission_config: { "room.view": [["speaker", "admin"]] },
   });
   await toRooms(host);
   await host.button("Test access").click();
