@@ -2,7 +2,7 @@ import { randomUUID } from "node:crypto";
 import { isDeepStrictEqual } from "node:util";
 import type { Session, Speaker } from "../../schemas/program/program.js";
 import { timeIn, timeText } from "../../schemas/plain/times.js";
-import type { Versioned } from "../contract/store.js";
+import type { Versioned } from "../contract/versioned.js";
 import { frozen, versioned } from "./versions.js";
 
 // Sessions and speakers as they are stored.

@@ -1,5 +1,5 @@
 import { hash } from "node:crypto";
-import type { Versioned } from "../contract/store.js";
+import type { Versioned } from "../contract/versioned.js";
 
 /** The length of a version in characters of base64url: 132 bits of a SHA-256. */
 const LENGTH = 22;
