@@ -3,6 +3,7 @@ import { isDeepStrictEqual } from "node:util";
 import {
   guidOf,
   MAX_PROBLEMS,
+  nameKey,
   type DocumentSession,
   type DocumentSpeaker,
   type ImportOptions,
@@ -52,7 +53,7 @@ export function planImport(
   present: PresentProgram,
   { createRooms = false, removeMissing = false }: ImportOptions = {},
 ): ImportPlan {
-  const problems = new Problems(document.problems);
+  const problems = new Problems(document);
   const rooms = new Rooms(present.rooms, createRooms, problems);
   const { ids, ...speakers } = planSpeakers(document, present, problems);
   const { isExact, ...limits } = document;
@@ -103,9 +104,14 @@ export function planImport(
     else updated.push(after);
   }
   if (left > 0) problems.add({ position: {} }, { message: LEFT });
-  const deleted = removeMissing
-    ? missingOf(matched.rest(), isHidden, problems)
-    : [];
+  const isRead = document.sessions.length > 0;
+  if (removeMissing && !isRead) {
+    problems.add({ position: {} }, { message: NOTHING });
+  }
+  const deleted =
+    removeMissing && isRead
+      ? missingOf(matched.rest(), isHidden, problems)
+      : [];
   return {
     rooms: rooms.created,
     speakers,
@@ -152,6 +158,9 @@ function hiddenFrom(rooms: PresentProgram["rooms"]) {
     room_id !== null && !visible.has(room_id);
 }
 
+const NOTHING =
+  "The file has no sessions that could be read, so none were deleted.";
+
 const LEFT =
   "Sessions of the file that are in rooms that you may not see were left as they are.";
 
@@ -170,13 +179,19 @@ function planSpeakers(
   /** Ids in the world by `import_id`. */
   const first = new Map<string, string>();
   const matched = new Matched(present.speakers);
-  for (const speaker of document.speakers) {
+  const people = new People(present.speakers);
+  for (const one of document.speakers) {
+    const speaker = people.named(one);
     const before = matched.take(speaker);
     if (before === "twice") {
-      problems.add(speaker, {
-        message: `Another speaker before ${speaker.fields.name} has the same id; this one was left out.`,
-      });
-      const id = first.get(speaker.import_id);
+      const isNamed = speaker.known_by === "name";
+      if (!isNamed) {
+        problems.add(speaker, {
+          message: `Another speaker before ${speaker.fields.name} has the same id; this one was left out.`,
+        });
+      }
+      const id =
+        first.get(speaker.import_id) ?? (isNamed ? speaker.id : undefined);
       if (id !== undefined) ids.set(speaker.key, id);
       continue;
     }
@@ -192,6 +207,49 @@ function planSpeakers(
     else if (!isDeepStrictEqual(before, after)) updated.push(after);
   }
   return { ids, created, updated };
+}
+
+/** Finds the speakers of the world whom a document calls by their name. */
+class People {
+  readonly #byName = new Map<string, Speaker[]>();
+  readonly #byImportId = new Map<string, Speaker>();
+
+  constructor(stored: readonly Speaker[]) {
+    for (const speaker of stored) {
+      const key = nameKey(speaker.name);
+      this.#byName.set(key, [...(this.#byName.get(key) ?? []), speaker]);
+      if (speaker.import_id !== null) {
+        this.#byImportId.set(speaker.import_id, speaker);
+      }
+    }
+  }
+
+  /** The speaker of a document with the id, or the `import_id`, that its name decides. */
+  named(speaker: DocumentSpeaker): DocumentSpeaker {
+    const { fields, import_id, import_ids = [], known_by } = speaker;
+    const name = nameKey(fields.name);
+    if (known_by === "name" && !this.#byImportId.has(import_id)) {
+      const [only, ...others] = this.#byName.get(name) ?? [];
+      if (!only || others.length > 0) return speaker;
+      // A document that knows nothing but the name does not change how it is written.
+      return {
+        ...speaker,
+        id: only.id,
+        fields: { ...fields, name: only.name },
+      };
+    }
+    if (known_by === "id and name") {
+      const [byId = import_id, byBoth = import_id] = import_ids;
+      const known = this.#byImportId.get(byId);
+      if (this.#byImportId.has(byBoth))
+        return { ...speaker, import_id: byBoth };
+      if (known) {
+        const isSame = nameKey(known.name) === name;
+        return { ...speaker, import_id: isSame ? byId : byBoth };
+      }
+    }
+    return speaker;
+  }
 }
 
 /** The fields of a speaker without a user or a picture that the world does not have. */
@@ -292,7 +350,7 @@ class Rooms {
   ) {
     this.#ids = new Set(rooms.map(({ id }) => id));
     for (const { name, id } of rooms) {
-      const key = keyOf(name);
+      const key = nameKey(name);
       this.#byName.set(key, [...(this.#byName.get(key) ?? []), id]);
     }
   }
@@ -315,7 +373,7 @@ class Rooms {
       problem(`There is no room with the id ${room.id}.`);
       return present;
     }
-    const named = this.#byName.get(keyOf(room.name)) ?? [];
+    const named = this.#byName.get(nameKey(room.name)) ?? [];
     const [first] = named;
     if (first === undefined) {
       if (this.mayCreate) return this.#create(room.name);
@@ -331,22 +389,19 @@ class Rooms {
   #create(name: string): string {
     const id = randomUUID();
     this.created.push({ id, name: name.trim() });
-    this.#byName.set(keyOf(name), [id]);
+    this.#byName.set(nameKey(name), [id]);
     return id;
   }
 }
-
-const keyOf = (name: string) =>
-  name.trim().normalize("NFC").toLowerCase().replace(/\s+/gu, " ");
 
 /** Problems in the order in which they are found, up to a bound. */
 class Problems {
   readonly #list: ImportProblem[];
   #more = 0;
 
-  constructor(first: readonly ImportProblem[]) {
-    this.#list = first.slice(0, MAX_PROBLEMS);
-    this.#more = first.length - this.#list.length;
+  constructor({ problems, unlisted = 0 }: ProgramDocument) {
+    this.#list = problems.slice(0, MAX_PROBLEMS);
+    this.#more = problems.length - this.#list.length + unlisted;
   }
 
   add({ position }: Pick<DocumentSession, "position">, problem: ImportProblem) {

@@ -63,6 +63,13 @@ export interface DocumentSpeaker {
   id?: string;
   /** What the source calls it. Speakers are matched by it. */
   import_id: string;
+  /**
+   * How an entry of the world is found beside by `import_id`: by its name if only one has it, as the
+   * source calls it nothing else; or only with this name, as the source's id is a number.
+   */
+  known_by?: "name" | "id and name";
+  /** What an earlier import may have called it, if it is known by id and name. */
+  import_ids?: readonly string[];
   position: Position;
 }
 
@@ -76,6 +83,8 @@ export interface ProgramDocument {
   isExact?: true;
   /** Whether its format has one link for a session, without a title, as calendars have. */
   hasOneLink?: true;
+  /** How many more problems there are. */
+  unlisted?: number;
 }
 
 /** How an import treats what only one of document and world has. */
@@ -107,6 +116,10 @@ export const importId = (source: string): string =>
 /** The `import_id` of a session that its source gives no name: its title and its start. */
 export const importIdByStart = (title: string, startsAt?: string | null) =>
   importId(startsAt ? `${startsAt} ${title}` : title);
+
+/** What is equal of names that mean the same room or person. */
+export const nameKey = (name: string): string =>
+  name.trim().normalize("NFC").toLowerCase().replace(/\s+/gu, " ");
 
 /** The namespace of {@link guidOf}: a random UUID. */
 const NAMESPACE = Buffer.from("7d1f0b5a3c864e0f9a6b52c8e41d7f93", "hex");

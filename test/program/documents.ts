@@ -7,7 +7,7 @@ const GUIDS = {
 };
 export const { maps: MAPS, radio: RADIO } = GUIDS;
 
-const mapsEvent = {
+export const mapsEvent = {
   guid: MAPS,
   code: "MAPS24",
   id: 101,
@@ -281,3 +281,36 @@ TZOFFSETTO:+0200
 RRULE:FREQ=YEARLY;BYDAY=-1SU;BYMONTH=3
 END:DAYLIGHT
 END:VTIMEZONE`;
+
+/** An event of a `schedule.xml`, with what the rows change. */
+export const xml = (
+  more: string,
+  {
+    day = 'date="2027-03-01"',
+    conference = "<time_zone_name>Europe/Berlin</time_zone_name>",
+    ...parts
+  }: Partial<
+    Record<
+      "date" | "start" | "duration" | "title" | "day" | "conference",
+      string
+    >
+  > = {},
+) => {
+  const event = {
+    ...{ date: "2027-03-01T10:00:00+01:00", start: "10:00" },
+    ...{ duration: "00:45", title: "A", ...parts },
+  };
+  const fields = Object.entries(event).map(
+    ([name, text]) => `<${name}>${text}</${name}>`,
+  );
+  return `<schedule><conference>${conference}</conference><day ${day}><room name="H1">
+<event id="7">${fields.join("")}${more}</event>
+<event guid="b"><date>2027-03-01T12:00:00Z</date><duration>1:00</duration><title>B</title></event>
+</room></day></schedule>`;
+};
+
+/** A calendar with these lines in an event, and another event. */
+export const two = (lines: string, before = "") =>
+  calendar(
+    `${before}BEGIN:VEVENT\nUID:a\n${lines}\nEND:VEVENT\nBEGIN:VEVENT\nUID:b\nSUMMARY:B\nDTSTART:20270301T100000Z\nDURATION:PT1H\nEND:VEVENT`,
+  );

@@ -211,21 +211,79 @@ void t.test("the first of two with one id wins", async (t) => {
   }
 });
 
+void t.test("what cannot be read is never missing", async (t) => {
+  await put(pretalx());
+  const query = "?remove_missing=true";
+  for (const [type, document] of [
+    ["xml", "<schedule><talk><title>X</title></talk></schedule>"],
+    ["json", { schedule: { conference: { days: [] } } }],
+    ["json", { sessions: [] }],
+    ["csv", "title,start\n"],
+    ["ics", calendar("")],
+  ] as const) {
+    const { body } = await put(document, { type, query });
+    t.match(body, { created: 0, deleted: 0 }, type);
+    t.match(body.problems.at(-1).message, /no sessions .* none were deleted/);
+  }
+  const bad = { type: "csv", query } as const;
+  t.equal((await put("title,start,end\nA,x,y\n", bad)).status, 400);
+  t.equal((await sessions()).length, 1);
+  const partly = await put("title,start,end\nA,x,y\nB,,\n", bad);
+  t.match(partly.body, { created: 1, deleted: 1, problems: [{ line: 2 }] });
+  await clear();
+});
+
+void t.test("who speaks, by id and by name", async (t) => {
+  const schedule = (guid: string, ...people: object[]) =>
+    put(pretalx({ guid, title: guid, persons: people }));
+  const names = async (title: string): Promise<string[]> => {
+    const { results } = (await site.api("speakers/?page_size=1000")).body;
+    const { speaker_ids } = await session(title);
+    return speaker_ids.map(
+      (id: string) => results.find((one: Json) => one.id === id).name,
+    );
+  };
+  const count = async () => (await site.api("speakers/")).body.count;
+  const ada = { id: 1, public_name: "Ada" };
+  const bob = { id: 1, public_name: "Bob" };
+  await schedule("T1", ada, bob);
+  t.same(await names("T1"), ["Ada", "Bob"]);
+  await schedule("T2", bob, ada);
+  t.same(await names("T2"), ["Bob", "Ada"]);
+  t.equal(await count(), 2, "they are found again in another order");
+  await schedule("T3", { id: 1, public_name: "Cy" });
+  t.same(await names("T1"), ["Ada", "Bob"], "of another system");
+  t.same(await names("T3"), ["Cy"]);
+  await schedule("T4", { guid: "g1", public_name: "Di" });
+  await schedule("T4", { guid: "g1", public_name: "Dia" });
+  t.same(await names("T4"), ["Dia"], "a new name of the same person");
+  const before = await count();
+  const csv = (rows: string) =>
+    put(`title,speakers\n${rows}\n`, { type: "csv" });
+  await csv("C1, dia ;ADA;New");
+  t.same(await names("C1"), ["Dia", "Ada", "New"], "by name");
+  t.equal(await count(), before + 1);
+  await site.save("POST", "speakers/", { name: "Ada" });
+  await csv("C2,Ada");
+  t.equal(await count(), before + 3, "of two with one name, neither");
+  t.match((await csv("C2,Ada")).body, { unchanged: 1, problems: [] });
+  t.equal(await count(), before + 3);
+  await clear();
+});
+
 void t.test("what is refused changes nothing", async (t) => {
   await put(pretalx());
   const before = await sessions();
-  const again = (more: Json) => put(pretalx({}, [more]));
   const headers = (type: string) => ({
     ...{ method: "PUT", body: "title\nA", as: "editor" as const },
     headers: { "content-type": type },
   });
-  const where = "schedule.conference.days.0.rooms.Main Hall.1";
+  const where = "schedule.conference.days.0.rooms.Main Hall.0";
   const rows: [name: string, ask: () => Promise<unknown>, expected: object][] =
     [
       [
-        "a session without a title, after one that is new",
-        () =>
-          again({ guid: "x", date: "2027-03-01T10:00:00Z", duration: "00:10" }),
+        "a document of which no session can be read",
+        () => put(pretalx({ title: null })),
         { status: 400, body: { [`${where}.title`]: [/./] } },
       ],
       [

@@ -3,46 +3,148 @@ import { UnreadableDocument } from "../../../schemas/documents/unreadable.js";
 /** How deep components may nest. A calendar needs four levels. */
 const MAX_DEPTH = 8;
 
+/** A content line (RFC 5545, section 3.1) with the line of the document on which it begins. */
+export interface ContentLine {
+  text: string;
+  line: number;
+}
+
+/** A component: its lines without BEGIN and END, and for an event without its alarms. */
+export interface ScannedComponent {
+  line: number;
+  lines: ContentLine[];
+  /** Its first line that is none. */
+  fault?: { line: number; message: string };
+}
+
+/** What is read of a calendar. */
+export interface ScannedCalendar {
+  zones: ScannedComponent[];
+  events: ScannedComponent[];
+}
+
+const NO_LINE = "It is neither a property nor the rest of one.";
+
 /**
- * Checks the lines of a calendar (RFC 5545, section 3.1) before a parser reads it, which would
- * not say on which line it fails.
- * @returns the line on which each VEVENT of the outermost components begins, in their order.
+ * Takes a document apart into calendars, and these into events, before a parser reads each of
+ * them: it would refuse the whole document for one event, and not say on which line it fails.
+ * @param leaveOut is called for lines that are left out.
  * @throws {UnreadableDocument} with the line.
  */
-export function eventLines(text: string): number[] {
-  const found: number[] = [];
+export function scanCalendars(
+  bytes: Uint8Array,
+  leaveOut: (line: number, message: string) => void,
+): ScannedCalendar[] {
+  const found: ScannedCalendar[] = [];
   const open: string[] = [];
+  /** The component of a calendar that is being read. */
+  let inside: ScannedComponent | undefined;
   let line = 0;
   const fail = (message: string): never => {
     throw new UnreadableDocument({ line }, message);
   };
-  for (const content of text.split(/\r?\n/)) {
-    line++;
-    if (/^[ \t]/.test(content) || content === "") continue;
-    const match = /^([A-Za-z0-9-]{1,200})[;:]/.exec(content);
-    if (!match) fail("It is neither a property nor the rest of one.");
-    const name = match![1]!.toUpperCase();
+  for (const content of unfolded(bytes)) {
+    ({ line } = content);
+    const { text } = content;
+    if (text.trim() === "") continue;
+    const name = /^([A-Za-z0-9-]{1,200})[;:]/.exec(text)?.[1]?.toUpperCase();
     if (name !== "BEGIN" && name !== "END") {
-      if (open.length === 0) fail("It is outside of a calendar.");
+      if (open.length === 0) {
+        fail(name ? "It is outside of a calendar." : NO_LINE);
+      }
+      if (name === undefined) {
+        if (!inside) leaveOut(line, `${NO_LINE} It was left out.`);
+        else if (open.length === 2) inside.fault ??= { line, message: NO_LINE };
+      } else if (open[1] === "VTIMEZONE" || open.length === 2) {
+        inside?.lines.push(content);
+      }
       continue;
     }
-    const component = content
+    const component = text
       .slice(name.length + 1)
       .trim()
       .toUpperCase();
     if (name === "BEGIN") {
-      if (component === "VEVENT" && open.length === 1) found.push(line);
-      if (open.length === 0 && component !== "VCALENDAR") {
-        fail("A calendar begins with BEGIN:VCALENDAR.");
-      }
+      if (open.length === 0) {
+        if (component !== "VCALENDAR") {
+          fail("A calendar begins with BEGIN:VCALENDAR.");
+        }
+        found.push({ zones: [], events: [] });
+      } else if (open.length === 1) {
+        inside = { line, lines: [] };
+        if (component === "VEVENT") found.at(-1)!.events.push(inside);
+        if (component === "VTIMEZONE") found.at(-1)!.zones.push(inside);
+      } else if (open[1] === "VTIMEZONE") inside?.lines.push(content);
       open.push(component);
       if (open.length > MAX_DEPTH) {
         fail(`May not be nested more than ${MAX_DEPTH} levels deep.`);
       }
-    } else if (open.pop() !== component) {
-      fail(`END:${component.slice(0, 50)} has no beginning.`);
+    } else {
+      if (open.pop() !== component) {
+        fail(`END:${component.slice(0, 50)} has no beginning.`);
+      }
+      if (open.length === 1) inside = undefined;
+      else if (open[1] === "VTIMEZONE") inside?.lines.push(content);
     }
   }
   if (open.length > 0) fail(`END:${open.at(-1)!.slice(0, 50)} is missing.`);
   return found;
+}
+
+const NOT_ASCII = /[\u0080-\u00ff]/;
+
+/**
+ * The content lines of a calendar. They are folded after any byte, also within a character, so
+ * they are put together before they are decoded.
+ */
+function* unfolded(bytes: Uint8Array): Generator<ContentLine> {
+  const decoder = new TextDecoder("utf-8", { fatal: true });
+  const decode = (raw: string, line: number): ContentLine => {
+    if (!NOT_ASCII.test(raw)) return { text: raw, line };
+    try {
+      return { text: decoder.decode(Buffer.from(raw, "latin1")), line };
+    } catch {
+      throw new UnreadableDocument({ line }, "It is not UTF-8.");
+    }
+  };
+  const whole = Buffer.from(
+    bytes.buffer,
+    bytes.byteOffset,
+    bytes.byteLength,
+  ).toString("latin1");
+  const lines = whole.split(whole.includes("\n") ? /\r?\r?\n/ : "\r");
+  let raw = "";
+  let begin = 0;
+  for (const [i, part] of lines.entries()) {
+    if (i > 0 && /^[ \t]/.test(part)) raw += part.slice(1);
+    else {
+      if (begin > 0) yield decode(raw, begin);
+      raw = part;
+      begin = i + 1;
+    }
+  }
+  yield decode(raw, begin);
+}
+
+const RULES = /^(RRULE|EXRULE|DURATION)([;:].*)$/i;
+const TIMES = /^(DTSTART|DTEND|RECURRENCE-ID|RDATE|EXDATE)([;:].*)$/i;
+
+/**
+ * A line as the parser takes it. It does not know that rules, durations and times are the same
+ * in lower case (RFC 5545, section 2), and that some programs do not quote names of zones.
+ */
+export function plainLine(text: string): string {
+  const rule = RULES.exec(text);
+  if (rule) return `${rule[1]}${rule[2]!.toUpperCase()}`;
+  const time = TIMES.exec(text);
+  if (!time) return text;
+  const [, name = "", rest = ""] = time;
+  const at = rest.startsWith(":") ? 0 : rest.lastIndexOf(":");
+  const parameters = rest
+    .slice(0, at)
+    .replace(
+      /;TZID=([^"]*?)(?=;[A-Z-]+=|$)/i,
+      (_, zone: string) => `;TZID="${zone}"`,
+    );
+  return `${name}${parameters}${rest.slice(at).toUpperCase()}`;
 }

@@ -1,6 +1,8 @@
 import { CsvError, parse } from "csv-parse/sync";
+import type { Position } from "../../../schemas/documents/program-document.js";
 import { UnreadableDocument } from "../../../schemas/documents/unreadable.js";
-import { type Draft, quoted } from "./draft.js";
+import type { Draft } from "./draft.js";
+import { quoted } from "./found.js";
 
 /** The columns of a program. Only the title must be there. */
 const COLUMNS = [
@@ -9,51 +11,81 @@ const COLUMNS = [
 ] as const;
 type Row = Partial<Record<(typeof COLUMNS)[number], string>>;
 
+/** The most lines of a table. A cell may have many. */
+const MOST_LINES = 400_000;
+
 /**
  * Reads a table with a header. Times are in the zone of the world, unless they have an offset.
  * @throws {UnreadableDocument} with the line.
  */
 export function readCsv(text: string, draft: Draft): void {
-  for (const { record, line } of rowsOf(text, draft)) {
+  const [header, ...rows] = rowsOf(text);
+  const columns = columnsOf(header?.cells ?? [], draft);
+  for (const { cells, line } of rows) {
     const position = { line };
-    const { title = "", start = "", end = "", speakers } = record;
-    const time = (field: "start" | "end", value: string) =>
-      draft.time(value, { position, field, title: title.trim() });
-    const isTimed = start.trim() !== "" || end.trim() !== "";
-    draft.session({
-      position,
-      title,
-      abstract: record.abstract,
-      track: record.track,
-      language: record.language,
-      room: record.room,
-      ...(speakers !== undefined && {
-        speakers: [
-          ...new Set(
-            speakers
-              .split(";")
-              .filter((name) => name.trim() !== "")
-              .map((name) => draft.speaker({ position, name })),
-          ),
-        ],
-      }),
-      times: isTimed
-        ? { start: time("start", start), end: time("end", end) }
-        : null,
+    const row: Row = {};
+    columns.forEach((column, i) => column && (row[column] = cells[i]));
+    const { title = "" } = row;
+    draft.attempt(position, title, () => {
+      if (
+        cells.length < columns.length ||
+        cells.slice(columns.length).some((cell) => cell.trim() !== "")
+      ) {
+        throw draft.fault(
+          position,
+          "columns",
+          `The row has ${cells.length} of ${columns.length}.`,
+        );
+      }
+      readRow(row, position, draft);
     });
   }
 }
 
-function rowsOf(text: string, draft: Draft): { record: Row; line: number }[] {
+function readRow(row: Row, position: Position, draft: Draft): void {
+  const { title = "", start = "", end = "", speakers } = row;
+  if (title.trim() === "") {
+    throw draft.fault(position, "title", "May not be empty.");
+  }
+  const time = (field: "start" | "end", value: string) =>
+    draft.time(value, { position, field, title: title.trim() });
+  const isTimed = start.trim() !== "" || end.trim() !== "";
+  const times = isTimed
+    ? { start: time("start", start), end: time("end", end) }
+    : null;
+  const names = speakers?.split(";").filter((name) => name.trim() !== "");
+  draft.session({
+    position,
+    title,
+    abstract: row.abstract,
+    track: row.track,
+    language: row.language,
+    room: row.room,
+    ...(names && { speakers: names.map((name) => ({ position, name })) }),
+    times,
+  });
+}
+
+function rowsOf(text: string): { cells: string[]; line: number }[] {
+  if (text.split(/\r\n?|\n/, MOST_LINES + 1).length > MOST_LINES) {
+    throw new UnreadableDocument(
+      { line: MOST_LINES },
+      `At most ${MOST_LINES} lines are taken.`,
+    );
+  }
   try {
-    const rows = parse<{ record: Row; info: { lines: number } }>(text, {
+    const rows = parse(text, {
       bom: true,
-      columns: (header: string[]) => columnsOf(header, draft),
       info: true,
+      relax_column_count: true,
+      relax_quotes: true,
       skip_empty_lines: true,
-    });
+    }) as unknown as { record: string[]; info: { lines: number } }[];
     // Where a row ends: a cell may have several lines.
-    return rows.map(({ record, info }) => ({ record, line: info.lines }));
+    return rows.map(({ record, info }) => ({
+      cells: record,
+      line: info.lines,
+    }));
   } catch (error) {
     if (!(error instanceof CsvError)) throw error;
     const { lines } = error as unknown as { lines?: number };
@@ -61,29 +93,28 @@ function rowsOf(text: string, draft: Draft): { record: Row; line: number }[] {
   }
 }
 
-/** What each column is; false for one that is left out. */
-function columnsOf(header: string[], draft: Draft): (string | false)[] {
-  const names = header.map((name) => name.trim().toLowerCase());
-  if (!names.includes("title")) {
-    throw new UnreadableDocument(
-      { line: 1 },
-      `The header must name the columns: ${COLUMNS.join(",")}.`,
-    );
-  }
-  return names.map((name, i) => {
-    if (names.indexOf(name) < i && name !== "") {
-      throw new UnreadableDocument(
-        { line: 1 },
-        `The column ${quoted(name)} occurs twice.`,
-      );
+/** What each column is; undefined for one that is left out. */
+function columnsOf(header: string[], draft: Draft): (keyof Row | undefined)[] {
+  const seen = new Set<string>();
+  const columns = header.map((cell) => {
+    const name = cell.trim().toLowerCase();
+    const known = COLUMNS.find((column) => column === name);
+    if (known && !seen.has(name)) {
+      seen.add(name);
+      return known;
     }
-    if ((COLUMNS as readonly string[]).includes(name)) return name;
+    const why = known ? "occurs twice" : "is unknown";
     draft.problem(
       { line: 1 },
-      `The column ${quoted(name)} is unknown. It was left out.`,
+      `The column ${quoted(name)} ${why}. It was left out.`,
     );
-    return false;
+    return undefined;
   });
+  if (seen.has("title")) return columns;
+  throw new UnreadableDocument(
+    { line: 1 },
+    `The header must name the columns: ${COLUMNS.join(",")}.`,
+  );
 }
 
 const sentence = ({ message }: CsvError): string => {

@@ -1,18 +1,32 @@
-import ICAL from "ical.js";
+import type ICAL from "ical.js";
 import type { Position } from "../../../schemas/documents/program-document.js";
-import { UnreadableDocument } from "../../../schemas/documents/unreadable.js";
-import { eventLines } from "./calendar-scan.js";
-import { calendarTime, type CalendarTime, Zones } from "./calendar-times.js";
 import type { Session } from "../../../schemas/program/program.js";
 import { LINKS_FIELD, linksIn, TEXT_FIELD } from "./calendar-fields.js";
-import { type Draft, quoted } from "./draft.js";
-import { occurrencesOf, recurs } from "./recurrence.js";
+import {
+  plainLine,
+  scanCalendars,
+  type ScannedComponent,
+} from "./calendar-scan.js";
+import {
+  calendarTime,
+  type CalendarTime,
+  componentOf,
+  endAfter,
+  isUtc,
+  type Length,
+  lengthOf,
+  Zones,
+} from "./calendar-times.js";
+import type { Draft } from "./draft.js";
+import { quoted } from "./found.js";
+import { occurrencesOf, recurs, Steps } from "./recurrence.js";
 
 /** An event with its place in the document. */
 interface Found {
   event: ICAL.Component;
   position: Position;
   title: string;
+  uid: string;
   zones: Zones;
 }
 
@@ -20,42 +34,104 @@ interface Found {
  * Reads a calendar. Each occurrence of a recurring event is a session.
  * @throws {UnreadableDocument} with the line.
  */
-export function readCalendar(text: string, draft: Draft): void {
-  const lines = eventLines(text);
-  const found = calendarsIn(text).flatMap((calendar) => {
-    const zones = new Zones(calendar, draft.zone);
-    return calendar.getAllSubcomponents("vevent").map((event) => ({
-      event,
-      title: textOf(event, "summary").trim(),
-      zones,
-    }));
-  });
-  const events: Found[] = found.map((event, i) => ({
-    ...event,
-    position: { line: lines[i] ?? 1 },
-  }));
+export function readCalendar(bytes: Uint8Array, draft: Draft): void {
+  const steps = new Steps();
   const byUid = new Map<string, { whole: Found[]; changed: Found[] }>();
-  for (const one of events) {
-    const uid = textOf(one.event, "uid");
-    const known = byUid.get(uid) ?? { whole: [], changed: [] };
-    byUid.set(uid, known);
+  for (const one of eventsIn(bytes, draft)) {
+    // Events without a UID have nothing to do with each other.
+    const key = one.uid || `\n${byUid.size}`;
+    const known = byUid.get(key) ?? { whole: [], changed: [] };
+    byUid.set(key, known);
     const isChanged = one.event.hasProperty("recurrence-id");
     known[isChanged ? "changed" : "whole"].push(one);
   }
-  for (const [uid, { whole, changed }] of byUid) {
-    const changes = new Map(
-      changed.map((one) => [needTime(one, "recurrence-id").at, one]),
-    );
-    for (const one of whole) {
+  for (const { whole, changed } of byUid.values()) {
+    const changes = changesOf(draft, changed);
+    for (const one of latest(draft, whole)) {
       // An event without a UID is matched by its title and start.
-      const name = uid || one.title;
-      if (recurs(one.event)) addSeries(draft, name, one, changes);
-      else addOne(draft, one, uid);
+      const name = one.uid || one.title;
+      const read = () =>
+        recurs(one.event)
+          ? addSeries(draft, name, one, changes, steps)
+          : addOne(draft, one, one.uid);
+      draft.attempt(one.position, one.title, read);
     }
     // What an export selected of a series.
-    for (const [at, one] of changes) addOne(draft, one, nameOf(uid, at));
+    for (const [at, one] of changes) addChange(draft, one, at);
   }
 }
+
+/** The events that a parser can read. */
+function* eventsIn(bytes: Uint8Array, draft: Draft): Generator<Found> {
+  const leaveOut = (line: number, message: string) =>
+    draft.problem({ line }, message);
+  for (const calendar of scanCalendars(bytes, leaveOut)) {
+    const zones = new Zones(calendar.zones, draft.zone);
+    for (const scanned of calendar.events) {
+      const position = { line: scanned.line };
+      const event = scanned.fault ? undefined : componentOf("VEVENT", scanned);
+      if (event) {
+        const title = textOf(event, "summary").trim();
+        const uid = textOf(event, "uid").trim();
+        yield { event, position, title, uid, zones };
+        continue;
+      }
+      const fault = scanned.fault ?? faultIn(scanned);
+      draft.attempt({ line: fault.line }, "", () => {
+        throw draft.fault({ line: fault.line }, undefined, fault.message);
+      });
+    }
+  }
+}
+
+/** The line of an event that the parser does not read. */
+function faultIn({ line, lines }: ScannedComponent): {
+  line: number;
+  message: string;
+} {
+  const bad = lines.find((one) => !componentOf("VEVENT", { lines: [one] }));
+  if (!bad) return { line, message: "It cannot be read." };
+  const message = `${quoted(plainLine(bad.text))} cannot be read.`;
+  return { line: bad.line, message };
+}
+
+/** Of events that are revisions of one, the last; of several, the first one of them is taken. */
+function latest(draft: Draft, revisions: readonly Found[]): Found[] {
+  const sequenceOf = ({ event }: Found) =>
+    Number(event.getFirstPropertyValue("sequence")) || 0;
+  const last = Math.max(...revisions.map(sequenceOf));
+  return revisions.filter((one) => {
+    if (sequenceOf(one) === last) return true;
+    draft.problem(
+      one.position,
+      "Another event with the same UID has a higher SEQUENCE. This one was left out.",
+      one.title,
+    );
+    return false;
+  });
+}
+
+/** Changed occurrences by the time that they replace. */
+function changesOf(
+  draft: Draft,
+  changed: readonly Found[],
+): Map<number, Found> {
+  const byTime = new Map<number, Found[]>();
+  for (const one of changed) {
+    draft.attempt(one.position, one.title, () => {
+      const { at } = needTime(draft, one, "recurrence-id");
+      byTime.set(at, [...(byTime.get(at) ?? []), one]);
+    });
+  }
+  return new Map(
+    [...byTime].map(([at, revisions]) => [at, latest(draft, revisions)[0]!]),
+  );
+}
+
+const addChange = (draft: Draft, one: Found, at: number): void =>
+  draft.attempt(one.position, one.title, () =>
+    addOne(draft, one, nameOf(one.uid, at)),
+  );
 
 /** Adds the occurrences of a series, and takes those that were changed from `changes`. */
 function addSeries(
@@ -63,23 +139,31 @@ function addSeries(
   uid: string,
   one: Found,
   changes: Map<number, Found>,
+  steps: Steps,
 ): void {
+  const { event, position, title, zones } = one;
   const times = timesOf(draft, one);
   if (!times) return;
-  const { starts, more } = attempt(one, "RRULE", () =>
-    occurrencesOf(one.event, times.first, one.zones),
+  const { starts, more } = attempt(draft, one, "RRULE", () =>
+    occurrencesOf(event, times.first, {
+      ...{ zones, steps },
+      leaveOut: (message) => draft.problem(position, message, title),
+    }),
   );
-  for (const start of starts) {
+  for (const [start, length = times.length] of starts) {
     const changed = changes.get(start);
     changes.delete(start);
-    if (changed) addOne(draft, changed, nameOf(uid, start));
-    else add(draft, one, nameOf(uid, start), start, start + times.length);
+    if (changed) addChange(draft, changed, start);
+    else {
+      const end = endAfter(times.first.zone, start, length);
+      add(draft, one, nameOf(uid, start), start, end);
+    }
   }
   if (more) {
     draft.problem(
-      one.position,
+      position,
       "It recurs for more than 31 days, or more than 500 times. Later occurrences were left out.",
-      one.title,
+      title,
     );
   }
 }
@@ -91,14 +175,13 @@ const nameOf = (uid: string, at: number): string =>
 function addOne(draft: Draft, one: Found, name: string): void {
   const times = timesOf(draft, one);
   if (!times) return;
-  const { at } = times.first;
+  const { at, text, zone } = times.first;
   // It says which change of the clocks the start met, if it met one.
-  if (typeof times.first.zone === "string" && times.first.zone !== "UTC") {
+  if (typeof zone === "string" && zone !== "UTC") {
     const { position, title } = one;
-    const { text, zone } = times.first;
     draft.time(text, { position, field: "DTSTART", title, zone });
   }
-  add(draft, one, name, at, at + times.length);
+  add(draft, one, name, at, endAfter(zone, at, times.length));
 }
 
 function add(
@@ -134,109 +217,77 @@ function linksOf(event: ICAL.Component): Session["links"] | undefined {
 }
 
 /**
- * When an event begins, and how long it is, in milliseconds.
+ * When an event begins, and how long it is.
  * @returns undefined, with a problem, for an event that is no session.
  */
 function timesOf(
   draft: Draft,
   one: Found,
-): { first: CalendarTime; length: number } | undefined {
+): { first: CalendarTime; length: Length } | undefined {
   const { event, position, title } = one;
   const leaveOut = (why: string) =>
     draft.problem(position, `${why} It was left out.`, title);
-  if (textOf(event, "status").toUpperCase() === "CANCELLED") {
+  if (textOf(event, "status").trim().toUpperCase() === "CANCELLED") {
     return void leaveOut("It is cancelled.");
   }
   if (!event.hasProperty("dtstart")) {
-    throw new UnreadableDocument(position, "DTSTART: It is missing.");
+    throw draft.fault(position, "DTSTART", "It is missing.");
   }
-  const first = needTime(one, "dtstart");
+  const first = needTime(draft, one, "dtstart");
   if (first.isDay) return void leaveOut("It lasts all day.");
-  const end = event.hasProperty("dtend") ? needTime(one, "dtend") : undefined;
-  if (end?.isDay) {
-    throw new UnreadableDocument(position, "DTEND: It is a day, not a time.");
+  if (event.hasProperty("dtend")) {
+    const end = needTime(draft, one, "dtend");
+    if (end.isDay) {
+      throw draft.fault(position, "DTEND", "It is a day, not a time.");
+    }
+    return { first, length: { days: 0, time: end.at - first.at } };
   }
-  const length = end ? end.at - first.at : durationOf(one);
-  if (length === undefined || length === 0) {
-    return void leaveOut("It has no length.");
-  }
-  return { first, length };
-}
-
-function durationOf(one: Found): number | undefined {
-  const property = one.event.getFirstProperty("duration");
-  if (!property) return undefined;
+  const property = event.getFirstProperty("duration");
+  if (!property) return void leaveOut("It has no length.");
   const [, , , value] = property.jCal as unknown[];
-  return attempt(one, "DURATION", () => {
-    const text = String(value);
-    if (!ICAL.Duration.isValueString(text)) throw new TypeError("It is none.");
-    return ICAL.Duration.fromString(text).toSeconds() * 1000;
-  });
+  const length = lengthOf(value);
+  if (length) return { first, length };
+  throw draft.fault(
+    position,
+    "DURATION",
+    `${quoted(String(value))} is no duration.`,
+  );
 }
 
-/** @throws {UnreadableDocument} if it is no time, or in an unknown zone. */
+/** @throws {LeftOut} if it is no time, or in an unknown zone. */
 function needTime(
+  draft: Draft,
   { event, position, zones }: Found,
   name: string,
 ): CalendarTime {
   const property = event.getFirstProperty(name)!;
   const [, , , value] = property.jCal as unknown[];
-  const zone = zones.of(property);
+  const zone = isUtc(value) ? "UTC" : zones.of(property);
   const label = name.toUpperCase();
   if (zone === undefined) {
     const tzid = property.getFirstParameter("tzid") ?? "";
-    throw new UnreadableDocument(
+    throw draft.fault(
       position,
-      `${label}: The time zone ${quoted(tzid)} is unknown.`,
+      label,
+      `The time zone ${quoted(tzid)} is unknown.`,
     );
   }
   const time = calendarTime(value, zone);
   if (time) return time;
-  throw new UnreadableDocument(
-    position,
-    `${label}: ${quoted(String(value))} is no time.`,
-  );
+  throw draft.fault(position, label, `${quoted(String(value))} is no time.`);
 }
 
-function calendarsIn(text: string): ICAL.Component[] {
-  try {
-    const parsed = ICAL.parse(text) as unknown[];
-    const isOne = typeof parsed[0] === "string";
-    return (isOne ? [parsed] : parsed).map(
-      (calendar) => new ICAL.Component(calendar as never),
-    );
-  } catch (error) {
-    const { message } = error as Error;
-    // A scan has looked at each line before, so the fault is in a value: the recurrence rule.
-    const lines = text.split(/\r?\n/);
-    const line = 1 + lines.findIndex((content) => isBadRule(content));
-    throw new UnreadableDocument(
-      { line: line || 1 },
-      `${message.slice(0, 200)}.`,
-    );
-  }
-}
-
-function isBadRule(content: string): boolean {
-  const rule = /^RRULE[^:]*:(.*)/i.exec(content)?.[1];
-  if (rule === undefined) return false;
-  try {
-    ICAL.Recur.fromString(rule);
-    return false;
-  } catch {
-    return true;
-  }
-}
-
-function attempt<T>({ position }: Found, label: string, read: () => T): T {
+function attempt<T>(
+  draft: Draft,
+  { position }: Found,
+  label: string,
+  read: () => T,
+): T {
   try {
     return read();
   } catch (error) {
     const { message } = error as Error;
-    throw new UnreadableDocument(
-      position,
-      `${label}: ${message.slice(0, 200)}`,
-    );
+    throw draft.fault(position, label, message.slice(0, 200));
   }
 }
 

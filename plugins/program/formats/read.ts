@@ -27,15 +27,18 @@ export function readProgram(
   bytes: Uint8Array,
   { isCsv, zone }: ReadOptions,
 ): ProgramDocument {
-  const text = decode(bytes);
   const draft = new Draft(isZone(zone) ? zone : "UTC");
+  if (!isCsv && IS_CALENDAR.test(latin1(bytes.subarray(0, 1000)))) {
+    // Its lines may be folded within a character.
+    const hasMark = latin1(bytes.subarray(0, 3)) === MARK;
+    readCalendar(hasMark ? bytes.subarray(3) : bytes, draft);
+    return { ...draft.finish(), hasOneLink: true };
+  }
+  const text = decode(bytes);
   const start = text.slice(0, 1000).trimStart();
   if (isCsv) readCsv(text, draft);
   else if (start.startsWith("<")) readScheduleXml(text, draft);
-  else if (/^BEGIN:VCALENDAR/i.test(start)) {
-    readCalendar(text, draft);
-    return { ...draft.finish(), hasOneLink: true };
-  } else {
+  else {
     const document = parseJson(text);
     if (!isScheduleJson(document)) {
       const losses = findLosses(text);
@@ -46,6 +49,13 @@ export function readProgram(
   }
   return draft.finish();
 }
+
+/** What marks the order of bytes, as UTF-8. */
+const MARK = "\xEF\xBB\xBF";
+
+const IS_CALENDAR = new RegExp(`^(${MARK})?\\s*BEGIN:VCALENDAR`, "i");
+
+const latin1 = (bytes: Uint8Array) => Buffer.from(bytes).toString("latin1");
 
 function decode(bytes: Uint8Array): string {
   try {

@@ -1,6 +1,7 @@
 import { UnreadableDocument } from "../../../schemas/documents/unreadable.js";
 import type { Draft } from "./draft.js";
 import {
+  type ScheduleDay,
   ScheduleReader,
   type ScheduleEvent,
   type SchedulePerson,
@@ -8,43 +9,134 @@ import {
 
 type Json = Record<string, unknown>;
 
+/** Where an event stands: what the objects around it say. */
+interface Place {
+  day: ScheduleDay;
+  room: string;
+}
+
+/** The lists of which each entry is an event, whatever it looks like. */
+const EVENTS = new Set(["events", "talks", "sessions"]);
+
 /** Whether a document is a `schedule.json`. */
 export const isScheduleJson = (document: unknown): boolean =>
   isObject(document) &&
-  isObject(document.schedule) &&
-  isObject(document.schedule.conference) &&
-  "days" in document.schedule.conference;
+  (isObject(document.schedule) || Array.isArray(document.schedule));
 
 /**
- * Reads a `schedule.json` of pretalx, frab or the c3voc.
+ * Reads a `schedule.json` of pretalx, frab or the c3voc. Events are read wherever they stand.
  * @throws {UnreadableDocument} with a path such as `schedule.conference.days.0`.
  */
 export function readScheduleJson(document: unknown, draft: Draft): void {
-  const path = "schedule.conference";
-  const { conference } = (document as { schedule: { conference: Json } })
-    .schedule;
-  const reader = new ScheduleReader(draft, textOf(conference.time_zone_name));
-  listAt(conference.days, `${path}.days`).forEach((value, d) => {
-    const dayPath = `${path}.days.${d}`;
-    const day = objectAt(value, dayPath);
-    const rooms = objectAt(day.rooms ?? {}, `${dayPath}.rooms`);
-    const times = { date: textOf(day.date), start: textOf(day.day_start) };
-    for (const [room, events] of Object.entries(rooms)) {
-      const roomPath = `${dayPath}.rooms.${room.slice(0, 100)}`;
-      listAt(events, roomPath).forEach((event, e) => {
-        const eventPath = `${roomPath}.${e}`;
-        reader.add(eventOf(objectAt(event, eventPath), eventPath), times, room);
+  const { schedule } = document as { schedule: unknown };
+  const inside = (value: unknown, name: string): unknown =>
+    isObject(value) ? value[name] : undefined;
+  const conference = inside(schedule, "conference");
+  const days = inside(conference, "days");
+  if (days !== undefined && !Array.isArray(days)) {
+    const path = "schedule.conference.days";
+    throw new UnreadableDocument({ path }, "Must be a list.");
+  }
+  const of = (name: string) =>
+    textOf(inside(conference, name)) ?? textOf(inside(schedule, name));
+  const reader = new ScheduleReader(draft, {
+    zone: of("time_zone_name"),
+    dayChange: of("day_change"),
+  });
+  new Walk(reader).into(schedule, "schedule", { day: {}, room: "" });
+}
+
+/** Finds the events of a schedule. */
+class Walk {
+  constructor(private readonly reader: ScheduleReader) {}
+
+  /** Reads what is in a value, which is no event itself. */
+  into(value: unknown, path: string, place: Place): void {
+    if (Array.isArray(value)) {
+      value.forEach((entry, i) => {
+        const where = `${path}.${i}`;
+        if (isObject(entry) && isEvent(entry)) this.#event(entry, where, place);
+        else this.into(entry, where, place);
+      });
+    } else if (isObject(value)) {
+      const around = { ...place, day: dayOf(value) ?? place.day };
+      for (const [name, inner] of Object.entries(value)) {
+        const where = `${path}.${name.slice(0, 100)}`;
+        if (name === "rooms") this.#rooms(inner, where, around);
+        else if (EVENTS.has(name)) this.#events(inner, where, around);
+        else if (isObject(inner) && isEvent(inner))
+          this.#event(inner, where, around);
+        else this.into(inner, where, around);
+      }
+    }
+  }
+
+  /** Rooms by name with their events, or a list of rooms that have a name. */
+  #rooms(rooms: unknown, path: string, place: Place): void {
+    if (Array.isArray(rooms)) {
+      rooms.forEach((room, i) => {
+        const name = isObject(room) ? textOf(room.name) : undefined;
+        const around = { ...place, room: name ?? place.room };
+        this.into(room, `${path}.${i}`, around);
+      });
+    } else if (isObject(rooms)) {
+      for (const [name, events] of Object.entries(rooms)) {
+        const where = `${path}.${name.slice(0, 100)}`;
+        const around = { ...place, room: name };
+        if (Array.isArray(events)) this.#events(events, where, around);
+        else if (isObject(events)) this.into(events, where, around);
+        else this.#leaveOut(where, events, "It is no list.");
+      }
+    } else this.#leaveOut(path, rooms, "It is neither an object nor a list.");
+  }
+
+  #events(events: unknown, path: string, place: Place): void {
+    const entries = Array.isArray(events)
+      ? [...events.entries()]
+      : isObject(events)
+        ? Object.entries(events)
+        : undefined;
+    if (entries) {
+      for (const [name, event] of entries) {
+        const where = `${path}.${String(name).slice(0, 100)}`;
+        if (Array.isArray(event)) this.into(event, where, place);
+        else this.#event(event, where, place);
+      }
+    } else this.#leaveOut(path, events, "It is no list.");
+  }
+
+  #event(event: unknown, path: string, { day, room }: Place): void {
+    if (isObject(event)) this.reader.add(eventOf(event, path), day, room);
+    else {
+      const { draft } = this.reader;
+      draft.attempt({ path }, "", () => {
+        throw draft.fault({ path }, undefined, "It is no object.");
       });
     }
-  });
+  }
+
+  #leaveOut(path: string, value: unknown, why: string): void {
+    if (value === undefined || value === null) return;
+    this.reader.draft.problem({}, `${path}: ${why} It was left out.`);
+  }
+}
+
+/** Whether an object outside of the known lists is an event. */
+const isEvent = (value: Json): boolean =>
+  "title" in value &&
+  "duration" in value &&
+  ("start" in value || "date" in value);
+
+/** The day that an object around events is. */
+function dayOf(value: Json): ScheduleDay | undefined {
+  const { date, day_start } = value;
+  if (date === undefined && day_start === undefined) return undefined;
+  return { date: textOf(date), start: textOf(day_start) };
 }
 
 function eventOf(event: Json, path: string): ScheduleEvent {
   const { persons, links, attachments } = event;
-  const linked = [
-    ...listAt(links ?? [], `${path}.links`),
-    ...listAt(attachments ?? [], `${path}.attachments`),
-  ];
+  const linked = [...listOf(links), ...listOf(attachments)];
   return {
     position: { path },
     guid: textOf(event.guid),
@@ -66,7 +158,7 @@ function eventOf(event: Json, path: string): ScheduleEvent {
     persons:
       persons === undefined
         ? undefined
-        : listAt(persons ?? [], `${path}.persons`).map((person, i) =>
+        : listOf(persons).map((person, i) =>
             personOf(person, `${path}.persons.${i}`),
           ),
     ...((links !== undefined || attachments !== undefined) && {
@@ -79,8 +171,8 @@ function eventOf(event: Json, path: string): ScheduleEvent {
   };
 }
 
-function personOf(value: unknown, path: string): SchedulePerson {
-  const person = objectAt(value, path);
+function personOf(person: unknown, path: string): SchedulePerson {
+  if (!isObject(person)) return { position: { path }, name: textOf(person) };
   return {
     position: { path },
     guid: textOf(person.guid),
@@ -107,12 +199,10 @@ function textOf(value: unknown): string | undefined {
 const textOrEmpty = (object: Json, field: string): string | undefined =>
   field in object ? (textOf(object[field]) ?? "") : undefined;
 
-function objectAt(value: unknown, path: string): Json {
-  if (isObject(value)) return value;
-  throw new UnreadableDocument({ path }, "Must be an object.");
-}
-
-function listAt(value: unknown, path: string): unknown[] {
-  if (Array.isArray(value)) return value;
-  throw new UnreadableDocument({ path }, "Must be a list.");
-}
+/** A list; of something else, which reads as one entry that is left out, the value itself. */
+const listOf = (value: unknown): unknown[] =>
+  Array.isArray(value)
+    ? value
+    : value === undefined || value === null
+      ? []
+      : [value];

@@ -4,35 +4,41 @@ import { UnreadableDocument } from "../../../schemas/documents/unreadable.js";
 import type { Draft } from "./draft.js";
 import { Lines } from "./lines.js";
 import {
+  type ScheduleDay,
   ScheduleReader,
   type ScheduleEvent,
   type SchedulePerson,
 } from "./schedule.js";
 import { scanXml } from "./xml-scan.js";
 
-/** An element: its children by name, attributes with `@` before theirs, and its text. */
-type Element = Record<string | symbol, unknown>;
+/** A node as the parser gives it: its children by its name, and its attributes. */
+type Node = Record<string | symbol, unknown>;
 
 const PARSED = XMLParser.getMetaDataSymbol() as unknown as symbol;
 
-/** The elements that occur several times, also where one has only one of them. */
-const LISTS = new Set([
-  ...["day", "room", "event", "person", "link", "attachment"],
+const ATTRIBUTES = ":@";
+const TEXT = "#text";
+
+/** The elements of HTML after which a text goes on in another line. */
+const BLOCKS = new Set([
+  ...["p", "div", "br", "li", "ul", "ol", "tr", "pre", "blockquote"],
+  ...["h1", "h2", "h3", "h4", "h5", "h6"],
 ]);
 
 const parser = new XMLParser({
   ignoreAttributes: false,
-  attributeNamePrefix: "@",
-  alwaysCreateTextNode: true,
+  attributeNamePrefix: "",
+  // Otherwise, the order of text and markup is lost.
+  preserveOrder: true,
+  trimValues: false,
   parseTagValue: false,
   // Numeric references, such as `&#x27;`, depend on it. A scan has refused all names but five.
   htmlEntities: true,
   captureMetaData: true,
-  isArray: (name) => LISTS.has(name),
 });
 
 /**
- * Reads a `schedule.xml` of frab or pretalx.
+ * Reads a `schedule.xml` of frab or pretalx. Events are read wherever they stand.
  * @throws {UnreadableDocument} with the line.
  */
 export function readScheduleXml(text: string, draft: Draft): void {
@@ -43,91 +49,153 @@ export function readScheduleXml(text: string, draft: Draft): void {
     const { line, msg } = valid.err;
     throw new UnreadableDocument({ line }, msg);
   }
-  const root = (parser.parse(text) as Element).schedule;
-  if (!isElement(root)) {
+  const root = (parser.parse(text) as Node[])
+    .map((node) => new Element(node, lines))
+    .find(({ name }) => name === "schedule");
+  if (!root) {
     throw new UnreadableDocument({ line: 1 }, "The root must be <schedule>.");
   }
-  const positionOf = (element: Element): Position => {
-    const { startIndex = 0 } = (element[PARSED] ?? {}) as {
-      startIndex?: number;
-    };
-    return { line: lines.at(startIndex) };
-  };
-  const zone = isElement(root.conference)
-    ? textOf(root.conference.time_zone_name)
-    : undefined;
-  const reader = new ScheduleReader(draft, zone);
-  for (const day of elements(root.day)) {
-    const times = {
-      date: attribute(day, "date"),
-      start: attribute(day, "start"),
-    };
-    for (const room of elements(day.room)) {
-      const name = attribute(room, "name") ?? "";
-      for (const event of elements(room.event)) {
-        reader.add(eventOf(event, positionOf(event), positionOf), times, name);
-      }
-    }
+  const conference = root.child("conference") ?? root;
+  const reader = new ScheduleReader(draft, {
+    zone: conference.text("time_zone_name"),
+    dayChange: conference.text("day_change"),
+  });
+  readEvents(reader, root, {}, "");
+}
+
+/**
+ * Adds the events in an element.
+ * @param day that the element is in.
+ * @param room that the element is in.
+ */
+function readEvents(
+  reader: ScheduleReader,
+  element: Element,
+  day: ScheduleDay,
+  room: string,
+): void {
+  for (const child of element.children) {
+    if (child.name === "event") reader.add(eventOf(child), day, room);
+    else if (child.name === "day") {
+      const { date, start } = child.attributes;
+      readEvents(reader, child, { date, start }, room);
+    } else if (child.name === "room") {
+      const name = child.attributes.name ?? child.text("name") ?? room;
+      readEvents(reader, child, day, name);
+    } else readEvents(reader, child, day, room);
   }
 }
 
-function eventOf(
-  event: Element,
-  position: Position,
-  positionOf: (element: Element) => Position,
-): ScheduleEvent {
-  const { persons, links, attachments } = event;
+function eventOf(event: Element): ScheduleEvent {
+  const { guid, code, id } = event.attributes;
+  const persons = event.child("persons");
+  const links = ["links", "attachments"].flatMap(
+    (name) => event.child(name) ?? [],
+  );
   return {
-    position,
-    guid: attribute(event, "guid"),
-    code: attribute(event, "code"),
-    id: attribute(event, "id"),
-    title: textOf(event.title),
-    subtitle: textOf(event.subtitle),
-    abstract: textOf(event.abstract),
-    description: textOf(event.description),
-    track: textOf(event.track),
-    type: textOf(event.type),
-    language: textOf(event.language),
-    date: textOf(event.date),
-    start: textOf(event.start),
-    duration: textOf(event.duration),
-    // The list is of `isArray`, which also counts for the rooms of a day.
-    room: textOf(elements(event.room)[0]),
-    persons:
-      persons === undefined
-        ? undefined
-        : elements(inside(persons, "person")).map((person): SchedulePerson => ({
-            position: positionOf(person),
-            guid: attribute(person, "guid"),
-            code: attribute(person, "code"),
-            id: attribute(person, "id"),
-            name: textOf(person) || textOf(person.name),
-            biography: textOf(person.biography),
-          })),
-    ...((links !== undefined || attachments !== undefined) && {
-      links: [
-        ...elements(inside(links, "link")),
-        ...elements(inside(attachments, "attachment")),
-      ].map((link) => ({ title: textOf(link), url: attribute(link, "href") })),
+    position: event.position,
+    ...{ guid, code, id },
+    title: event.text("title"),
+    subtitle: event.text("subtitle"),
+    abstract: event.text("abstract"),
+    description: event.text("description"),
+    track: event.text("track"),
+    type: event.text("type"),
+    language: event.text("language"),
+    date: event.text("date"),
+    start: event.text("start"),
+    duration: event.text("duration"),
+    room: event.text("room"),
+    persons: persons?.children
+      .filter(({ name }) => name === "person")
+      .map(personOf),
+    ...(links.length > 0 && {
+      links: links
+        .flatMap(({ children }) => children)
+        .filter(({ name }) => name === "link" || name === "attachment")
+        .map(({ content, attributes: { href } }) =>
+          href === undefined ? { url: content } : { title: content, url: href },
+        ),
     }),
   };
 }
 
-const isElement = (value: unknown): value is Element =>
-  typeof value === "object" && value !== null && !Array.isArray(value);
+function personOf(person: Element): SchedulePerson {
+  const { guid, code, id } = person.attributes;
+  return {
+    position: person.position,
+    ...{ guid, code, id },
+    name: person.text("public_name") ?? person.text("name") ?? person.content,
+    biography: person.text("biography"),
+  };
+}
 
-const inside = (parent: unknown, name: string): unknown =>
-  isElement(parent) ? parent[name] : undefined;
+/** An element of a document. */
+class Element {
+  readonly name: string;
 
-const elements = (value: unknown): Element[] =>
-  Array.isArray(value) ? value.filter(isElement) : [];
+  constructor(
+    private readonly node: Node,
+    private readonly lines: Lines,
+  ) {
+    this.name = nameOf(node);
+  }
 
-const attribute = (element: Element, name: string): string | undefined =>
-  (element[`@${name}`] as string | undefined) || undefined;
+  /** Attributes that are not empty. */
+  get attributes(): Partial<Record<string, string>> {
+    const attributes = (this.node[ATTRIBUTES] ?? {}) as Record<string, string>;
+    return Object.fromEntries(
+      Object.entries(attributes).filter(([, value]) => value !== ""),
+    );
+  }
 
-/** The text of an element; undefined if there is no such element. */
-function textOf(value: unknown): string | undefined {
-  if (!isElement(value)) return undefined;
-  return typeof value["#text"] === "string" ? value["#text"] : "";
+  /** The elements in it. */
+  get children(): Element[] {
+    return nodesIn(this.node)
+      .filter((node) => nameOf(node) !== TEXT)
+      .map((node) => new Element(node, this.lines));
+  }
+
+  /** Its first element of a name. */
+  child(name: string): Element | undefined {
+    const node = nodesIn(this.node).find((node) => nameOf(node) === name);
+    return node && new Element(node, this.lines);
+  }
+
+  /** The text of its first element of a name; undefined if there is none. */
+  text(name: string): string | undefined {
+    return this.child(name)?.content;
+  }
+
+  /** Its text, and that of all elements in it, in order. */
+  get content(): string {
+    return textIn(this.node).trim();
+  }
+
+  get position(): Position {
+    const { startIndex = 0 } = (this.node[PARSED] ?? {}) as {
+      startIndex?: number;
+    };
+    return { line: this.lines.at(startIndex) };
+  }
+}
+
+const nameOf = (node: Node): string =>
+  Object.keys(node).find((key) => key !== ATTRIBUTES) ?? "";
+
+const nodesIn = (node: Node): Node[] => {
+  const inside = node[nameOf(node)];
+  return Array.isArray(inside) ? (inside as Node[]) : [];
+};
+
+function textIn(node: Node): string {
+  return nodesIn(node)
+    .map((child) => {
+      const name = nameOf(child);
+      if (name === TEXT) return String(child[TEXT]);
+      return BLOCKS.has(name.toLowerCase())
+        ? `${textIn(child)}\n`
+        : textIn(child);
+    })
+    .join("");
 }

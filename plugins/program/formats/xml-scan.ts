@@ -6,6 +6,11 @@ import { Lines } from "./lines.js";
 /** How deep elements may nest. A schedule needs eight levels. */
 const MAX_DEPTH = 32;
 
+/** The most elements and attributes. A schedule of 1,400 events has 60,000. */
+const MOST_NODES = 500_000;
+
+const ATTRIBUTE = /\s[\w:.-]+\s*=/g;
+
 /** The references that XML has without any declaration. */
 const REFERENCE = /&(?!(?:amp|lt|gt|quot|apos|#\d{1,7}|#x[0-9a-f]{1,6});)/i;
 
@@ -34,6 +39,14 @@ export function scanXml(text: string, lines: Lines): void {
     return between;
   };
 
+  let nodes = 0;
+  const count = (at: number, more: number) => {
+    nodes += more;
+    if (nodes > MOST_NODES) {
+      fail(at, `At most ${MOST_NODES} elements and attributes are taken.`);
+    }
+  };
+
   let at = text.startsWith("\uFEFF") ? 1 : 0;
   while (at < text.length) {
     const tag = text.indexOf("<", at);
@@ -44,6 +57,7 @@ export function scanXml(text: string, lines: Lines): void {
     }
     at = to;
     if (tag < 0) break;
+    if (text[at + 1] !== "/") count(at, 1);
     if (text.startsWith("<!--", at)) at = endOf(at + 4, "-->", "A comment");
     else if (text.startsWith("<![CDATA[", at) && open.length > 0) {
       at = endOf(at, "]]>", "A section of CDATA");
@@ -63,7 +77,8 @@ export function scanXml(text: string, lines: Lines): void {
       const name =
         NAME.exec(text.slice(at, at + 110))?.[1] ??
         fail(at, "A tag has no name.");
-      refuseReferences(at, end);
+      const tag = refuseReferences(at, end);
+      count(at, tag.match(ATTRIBUTE)?.length ?? 0);
       if (text[at + 1] === "/") {
         const last = open.pop();
         if (last?.name !== name) {

@@ -1,3 +1,5 @@
+import { WINDOWS_ZONES } from "./windows-zones.js";
+
 // Local times and time zones, by the data of `Intl`.
 
 /** A time on the clock of some zone. */
@@ -14,7 +16,8 @@ export type ClockChange = "repeated" | "skipped";
 const TEXT =
   /^(\d{4})-(\d\d)-(\d\d)[T ](\d\d):(\d\d)(?::(\d\d)(?:[.,](\d{1,9}))?)?(?: ?(Z|[+-]\d\d:?\d\d))?$/i;
 const CLOCK = /^(\d{1,2}):(\d\d)(?::(\d\d))?$/;
-const DAY = 24 * 60 * 60 * 1000;
+const HOUR = 60 * 60 * 1000;
+const DAY = 24 * HOUR;
 
 /**
  * A time in a text: a date, a time, and an offset if it has one.
@@ -81,6 +84,117 @@ export function isZone(name: string): boolean {
   }
 }
 
+/** The zones of Windows in lower case. */
+const windows = new Map(
+  Object.entries(WINDOWS_ZONES).map(([name, zone]) => [
+    name.toLowerCase(),
+    zone,
+  ]),
+);
+
+const AREAS = [
+  ...["Europe", "America", "Asia", "Africa", "Australia", "Pacific"],
+  ...["Atlantic", "Indian"],
+];
+
+/** Regions that Windows shows and the IANA calls by their cities. */
+const REGIONS: Readonly<Record<string, string>> = {
+  arizona: "America/Phoenix",
+  brasilia: "America/Sao_Paulo",
+  hawaii: "Pacific/Honolulu",
+  saskatchewan: "America/Regina",
+};
+
+/** What Windows shows for a zone: its offset, and cities or a region. */
+const SHOWN = /^\((?:UTC|GMT) ?(?:([+-])(\d\d?)[:.]?(\d\d)?)?\)(.+)$/i;
+
+/** The longest name of a zone that is looked up. */
+const MAX_NAME = 200;
+
+/** An offset alone: `+01:00`, `UTC+1`, `GMT-0330`. */
+const OFFSET = /^\(?(?:UTC|GMT)?\s*([+-])(\d\d?)(?:[:.]?(\d\d))?\)?$/i;
+
+/**
+ * The zone that a calendar or a schedule names: by the IANA, also behind a path; as Windows calls or
+ * shows it; or by its offset.
+ * @returns a name that `Intl` knows; undefined if the zone is unknown.
+ */
+export function zoneNamed(text: string): string | undefined {
+  const whole = text.trim();
+  if (whole.length > MAX_NAME) return undefined;
+  const last = whole.split("/").filter(Boolean).at(-1)?.trim() ?? "";
+  if (/^(UTC|GMT|Z)$/i.test(last)) return "UTC";
+  return (
+    ianaZone(whole) ??
+    windowsZone(last) ??
+    offsetZone(OFFSET.exec(whole)) ??
+    shownZone(whole) ??
+    // Intl takes words, such as `EST`, for zones.
+    (isZone(whole) ? whole : undefined)
+  );
+}
+
+/** The zone of the IANA that a text names, also behind a path. */
+export function ianaZone(text: string): string | undefined {
+  if (text.length > MAX_NAME) return undefined;
+  const parts = text.trim().split("/").filter(Boolean);
+  for (let from = 0; from < parts.length; from++) {
+    const name = parts.slice(from).join("/").replaceAll(" ", "_");
+    if (name === "UTC" || (name.includes("/") && isZone(name))) return name;
+  }
+  return undefined;
+}
+
+/** Programs write the name of the season, or a number behind it if they have two of a kind. */
+function windowsZone(name: string): string | undefined {
+  const plain = name.trim().toLowerCase();
+  const standard = plain
+    .replace(/ \d+$/, "")
+    .replace(/ (daylight|summer) time\b/, " standard time");
+  const zone = windows.get(plain) ?? windows.get(standard);
+  return zone !== undefined && isZone(zone) ? zone : undefined;
+}
+
+function offsetZone(match: RegExpExecArray | null): string | undefined {
+  if (!match) return undefined;
+  const [, sign = "+", hours = "0", minutes = "00"] = match;
+  if (Number(hours) > 23 || Number(minutes) > 59) return undefined;
+  return `${sign}${hours.padStart(2, "0")}:${minutes}`;
+}
+
+/** The zone of the first city or region that has this offset. */
+function shownZone(text: string): string | undefined {
+  const match = SHOWN.exec(text);
+  const shown = match?.[4]?.trim();
+  if (!match || shown === undefined) return undefined;
+  if (/^coordinated universal time/i.test(shown)) return "UTC";
+  const hours = Number(match[2] ?? 0) + Number(match[3] ?? 0) / 60;
+  const offset = (match[1] === "-" ? -hours : hours) * HOUR;
+  for (const place of shown.split(/[,/;]/)) {
+    const name = place.trim().replace(/^City of /i, "");
+    const region = name.replace(/ Time\b.*$/i, "");
+    const found = [
+      ...AREAS.map((area) => `${area}/${name.replaceAll(" ", "_")}`),
+      REGIONS[region.toLowerCase()],
+      windowsZone(`${region} Standard Time`),
+      windowsZone(`${region}n Standard Time`),
+    ].find(
+      (zone) =>
+        zone !== undefined && isZone(zone) && standardOffset(zone) === offset,
+    );
+    if (found !== undefined) return found;
+  }
+  return undefined;
+}
+
+/** The offset of a zone while its clocks are not set forward, by this year's rules. */
+function standardOffset(zone: string): number {
+  const year = new Date().getUTCFullYear();
+  return Math.min(
+    ...[0, 6].map((month) => offsetAt(zone, Date.UTC(year, month))),
+  );
+}
+
 const formats = new Map<string, Intl.DateTimeFormat>();
 
 /** @throws {RangeError} if the zone is unknown. */
@@ -110,6 +224,12 @@ function formatOf(zone: string): Intl.DateTimeFormat {
  * @param at milliseconds since 1970.
  */
 export function clockAt(zone: string, at: number): number {
+  // Not every version of Intl takes an offset for a zone.
+  const offset = /^([+-])(\d\d):(\d\d)$/.exec(zone);
+  if (offset) {
+    const minutes = Number(offset[2]) * 60 + Number(offset[3]);
+    return at + (offset[1] === "-" ? -minutes : minutes) * 60_000;
+  }
   const parts: Partial<Record<Intl.DateTimeFormatPartTypes, string>> = {};
   for (const { type, value } of formatOf(zone).formatToParts(at)) {
     parts[type] = value;
