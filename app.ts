@@ -26,6 +26,7 @@ import { isTaken } from "./live/socket/upgrade.js";
 import mediaPlugin from "./plugins/media/index.js";
 import feeds from "./plugins/feed/index.js";
 import type { Gather } from "./plugins/gather.js";
+import { declarePermissions, expectKnownOptions } from "./plugins/options.js";
 import outbound from "./plugins/outbound/index.js";
 import openapi from "./plugins/openapi/index.js";
 import programs from "./plugins/program/index.js";
@@ -73,10 +74,11 @@ import worlds from "./routes/worlds.js";
  */
 export { default as Fastify } from "fastify";
 export * from "./db/open.js";
+export type * from "./db/contract/engines.js";
 export type * from "./db/contract/events.js";
 export type * from "./db/contract/files.js";
 export type * from "./db/contract/store.js";
-export type { Identify, Identity } from "./plugins/auth/identity.js";
+export type { Identity } from "./plugins/auth/identity.js";
 export {
   type Admission,
   type Requirement,
@@ -97,6 +99,8 @@ export interface FoyerOptions {
   engines?: Engines;
   /** Joins its metrics with the metrics of other processes. */
   gather?: Gather;
+  /** The permission keys of your own routes, such as `shop.orders`. */
+  permissions?: readonly string[];
   /** Of the link that sets up the first event; by default there is none. */
   setup?: SetupKey;
 }
@@ -107,6 +111,8 @@ export interface FoyerOptions {
  */
 export const foyer: FastifyPluginCallback<FoyerOptions> = fp<FoyerOptions>(
   async (app, options) => {
+    expectKnownOptions(options);
+    declarePermissions(app, options.permissions);
     const config = { ...loadConfig({}), ...options.config };
     const { publicUrl, dataDir, corsOrigins, load, metrics } = config;
     const patience = config.patience.close;
@@ -260,6 +266,7 @@ export function createApp({
     ...(logger && { childLoggerFactory: () => logger }),
   });
   if (logger) app.log = logger;
+  declarePermissions(app, options.permissions);
   composeRoutes(app);
   app.register(foyer, options);
   return app;

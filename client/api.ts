@@ -87,26 +87,6 @@ export interface paths {
     patch: operations["updateWorld"];
     trace?: never;
   };
-  "/api/v1/worlds/{world_id}/schedule_update": {
-    parameters: {
-      query?: never;
-      header?: never;
-      path?: never;
-      cookie?: never;
-    };
-    get?: never;
-    put?: never;
-    /**
-     * Say that the schedule in pretalx has changed
-     * @description For the plugin of pretalx, as Venueless takes it: clients get `world.schedule.updated`, and `config.pretalx` says that it is connected, and since when. Another place than that of `config.pretalx` is a 401 with a text.
-     */
-    post: operations["updateSchedule"];
-    delete?: never;
-    options?: never;
-    head?: never;
-    patch?: never;
-    trace?: never;
-  };
   "/api/v1/worlds/{world_id}/rooms": {
     parameters: {
       query?: never;
@@ -304,11 +284,7 @@ export interface paths {
     delete?: never;
     options?: never;
     head?: never;
-    /**
-     * Ban, silence or reactivate the person with a uid
-     * @description The person need not have come yet: then it makes the user, so that the decision holds from the first visit on. Nobody moderates themselves, or a person with rights that they lack.
-     */
-    patch: operations["moderateNamedUser"];
+    patch?: never;
     trace?: never;
   };
   "/api/v1/worlds/{world_id}/users/{user_id}": {
@@ -318,8 +294,7 @@ export interface paths {
       path?: never;
       cookie?: never;
     };
-    /** Get a user */
-    get: operations["getUser"];
+    get?: never;
     put?: never;
     post?: never;
     delete?: never;
@@ -343,7 +318,7 @@ export interface paths {
     put?: never;
     /**
      * Forget a user
-     * @description Erases everything that identifies the user. The user's files stay, without an owner. Nobody erases a person with rights that they lack.
+     * @description Erases everything that identifies the user. The user's files stay, without an owner.
      */
     post: operations["deleteUser"];
     delete?: never;
@@ -533,7 +508,7 @@ export interface paths {
     };
     /**
      * Get a report
-     * @description The address of `world.report.status` holds all that it needs. It is good for an hour, but not longer than the token of the person who asked for it, and as long as this person keeps the right.
+     * @description The address of `world.report.status` holds all that it needs. It is good for an hour, as long as the person who asked for it keeps the right.
      */
     get: operations["getReport"];
     put?: never;
@@ -1611,19 +1586,6 @@ export interface components {
        */
       domain?: string;
     };
-    /**
-     * @description The place of a schedule. Both fields must be those of `config.pretalx`; of `domain`, only the host counts.
-     * @example {
-     *       "domain": "https://pretalx.example.org",
-     *       "event": "demo"
-     *     }
-     */
-    ScheduleUpdate: {
-      /** @description An address of pretalx. */
-      domain?: string;
-      /** @description The short name of the event there. */
-      event?: string;
-    };
     /** @description A key that signs the tokens of a world. */
     WorldKey: {
       issuer: string;
@@ -2459,6 +2421,8 @@ export interface components {
       id: string;
       /** @description The uid of its tokens; null for a guest. */
       token_id: string | null;
+      /** @description The client ID of a guest. */
+      client_id: string | null;
       /** @description As in its first token, or as changed since. */
       profile: {
         [key: string]: unknown;
@@ -2481,6 +2445,7 @@ export interface components {
      *         {
      *           "id": "7c9e6679-7425-40de-944b-e07fc1f90ae7",
      *           "token_id": "42",
+     *           "client_id": null,
      *           "profile": {
      *             "display_name": "Ada"
      *           },
@@ -2514,19 +2479,6 @@ export interface components {
       token_id?: string;
     };
     /**
-     * @description What a moderator decides about the person with a `uid`. Unknown fields are refused.
-     * @example {
-     *       "token_id": "order-2000",
-     *       "moderation_state": "banned"
-     *     }
-     */
-    NamedUserChanges: {
-      /** @description The `uid` of the person's tokens. */
-      token_id: string;
-      /** @enum {string} */
-      moderation_state: "none" | "silenced" | "banned";
-    };
-    /**
      * @description What a moderator decides about a user: `none` reactivates. Unknown fields are refused.
      * @example {
      *       "moderation_state": "silenced"
@@ -2545,6 +2497,8 @@ export interface components {
       id: string;
       /** @description The uid of its tokens; null for a guest. */
       token_id: string | null;
+      /** @description The client ID of a guest. */
+      client_id: string | null;
       /** @description As in its first token, or as changed since. */
       profile: {
         [key: string]: unknown;
@@ -2594,7 +2548,7 @@ export interface components {
       state?: "draft" | "active" | "archived";
     };
     /**
-     * @description The fields of an announcement to replace. A draft becomes active, and an active one archived; a state that cannot follow is refused. Unknown fields are refused.
+     * @description The fields of an announcement to replace. A draft becomes active, and an active one archived; other states leave it as it is. Unknown fields are refused.
      * @example {
      *       "state": "archived"
      *     }
@@ -4363,7 +4317,6 @@ export interface operations {
       400: components["responses"]["InvalidData"];
       401: components["responses"]["Unauthenticated"];
       403: components["responses"]["Forbidden"];
-      412: components["responses"]["Changed"];
       413: components["responses"]["TooLarge"];
       415: components["responses"]["NotJson"];
       429: components["responses"]["TooMany"];
@@ -4507,7 +4460,6 @@ export interface operations {
       400: components["responses"]["InvalidData"];
       401: components["responses"]["Unauthenticated"];
       403: components["responses"]["Forbidden"];
-      412: components["responses"]["Changed"];
       413: components["responses"]["TooLarge"];
       415: components["responses"]["NotJson"];
       500: components["responses"]["Failed"];
@@ -4551,58 +4503,6 @@ export interface operations {
       };
       400: components["responses"]["InvalidData"];
       401: components["responses"]["Unauthenticated"];
-      403: components["responses"]["Forbidden"];
-      412: components["responses"]["Changed"];
-      413: components["responses"]["TooLarge"];
-      415: components["responses"]["NotJson"];
-      429: components["responses"]["TooMany"];
-      500: components["responses"]["Failed"];
-      503: components["responses"]["NotNow"];
-    };
-  };
-  updateSchedule: {
-    parameters: {
-      query?: never;
-      header?: never;
-      path: {
-        /**
-         * @description The identifier of a world.
-         * @example sample
-         */
-        world_id: string;
-      };
-      cookie?: never;
-    };
-    requestBody: {
-      content: {
-        "application/json": components["schemas"]["ScheduleUpdate"];
-      };
-    };
-    responses: {
-      /** @description Clients are notified. */
-      200: {
-        headers: {
-          "X-Request-Id": components["headers"]["X-Request-Id"];
-          "X-Content-Type-Options": components["headers"]["X-Content-Type-Options"];
-          "Cache-Control": components["headers"]["Cache-Control"];
-          [name: string]: unknown;
-        };
-        content?: never;
-      };
-      400: components["responses"]["InvalidData"];
-      /** @description No token is accepted, or the world shows another schedule. */
-      401: {
-        headers: {
-          "X-Request-Id": components["headers"]["X-Request-Id"];
-          "X-Content-Type-Options": components["headers"]["X-Content-Type-Options"];
-          "Cache-Control": components["headers"]["Cache-Control"];
-          "WWW-Authenticate": components["headers"]["WWW-Authenticate"];
-          [name: string]: unknown;
-        };
-        content: {
-          "application/json": components["schemas"]["Problem"] | string;
-        };
-      };
       403: components["responses"]["Forbidden"];
       412: components["responses"]["Changed"];
       413: components["responses"]["TooLarge"];
@@ -4693,7 +4593,6 @@ export interface operations {
       400: components["responses"]["InvalidData"];
       401: components["responses"]["Unauthenticated"];
       403: components["responses"]["Forbidden"];
-      412: components["responses"]["Changed"];
       413: components["responses"]["TooLarge"];
       415: components["responses"]["NotJson"];
       429: components["responses"]["TooMany"];
@@ -4896,10 +4795,7 @@ export interface operations {
         /** @description Delete imported sessions that the document no longer has. */
         remove_missing?: "true" | "false";
       };
-      header?: {
-        /** @description Do it only in the state that this ETag names. */
-        "If-Match"?: components["parameters"]["IfMatch"];
-      };
+      header?: never;
       path: {
         /**
          * @description The identifier of a world.
@@ -4935,7 +4831,6 @@ export interface operations {
       400: components["responses"]["InvalidData"];
       401: components["responses"]["Unauthenticated"];
       403: components["responses"]["Forbidden"];
-      412: components["responses"]["Changed"];
       413: components["responses"]["TooLarge"];
       415: components["responses"]["NotJson"];
       429: components["responses"]["TooMany"];
@@ -5031,7 +4926,6 @@ export interface operations {
       400: components["responses"]["InvalidData"];
       401: components["responses"]["Unauthenticated"];
       403: components["responses"]["Forbidden"];
-      412: components["responses"]["Changed"];
       413: components["responses"]["TooLarge"];
       415: components["responses"]["NotJson"];
       429: components["responses"]["TooMany"];
@@ -5255,7 +5149,6 @@ export interface operations {
       400: components["responses"]["InvalidData"];
       401: components["responses"]["Unauthenticated"];
       403: components["responses"]["Forbidden"];
-      412: components["responses"]["Changed"];
       413: components["responses"]["TooLarge"];
       415: components["responses"]["NotJson"];
       429: components["responses"]["TooMany"];
@@ -5411,10 +5304,6 @@ export interface operations {
         /** @description Instead of `page`: empty for the first page, then as in `next`. A page begins where the last one ended, whatever was added or deleted meanwhile. */
         cursor?: string;
         ordering?: "created" | "-created" | "last_seen" | "-last_seen";
-        /** @description Only the user with this `uid` in its tokens. */
-        token_id?: string;
-        /** @description Only the guest with this client ID. It is a credential, so no answer contains it. */
-        client_id?: string;
       };
       header?: never;
       path: {
@@ -5441,84 +5330,6 @@ export interface operations {
         };
       };
       400: components["responses"]["InvalidData"];
-      401: components["responses"]["Unauthenticated"];
-      403: components["responses"]["Forbidden"];
-      429: components["responses"]["TooMany"];
-      500: components["responses"]["Failed"];
-      503: components["responses"]["NotNow"];
-    };
-  };
-  moderateNamedUser: {
-    parameters: {
-      query?: never;
-      header?: never;
-      path: {
-        /**
-         * @description The identifier of a world.
-         * @example sample
-         */
-        world_id: string;
-      };
-      cookie?: never;
-    };
-    requestBody: {
-      content: {
-        "application/json": components["schemas"]["NamedUserChanges"];
-      };
-    };
-    responses: {
-      /** @description A user, with the decision of moderators. A banned user who is silenced stays banned. */
-      200: {
-        headers: {
-          "X-Request-Id": components["headers"]["X-Request-Id"];
-          "X-Content-Type-Options": components["headers"]["X-Content-Type-Options"];
-          "Cache-Control": components["headers"]["Cache-Control"];
-          [name: string]: unknown;
-        };
-        content: {
-          "application/json": components["schemas"]["ModeratedUser"];
-        };
-      };
-      400: components["responses"]["InvalidData"];
-      401: components["responses"]["Unauthenticated"];
-      403: components["responses"]["Forbidden"];
-      412: components["responses"]["Changed"];
-      413: components["responses"]["TooLarge"];
-      415: components["responses"]["NotJson"];
-      429: components["responses"]["TooMany"];
-      500: components["responses"]["Failed"];
-      503: components["responses"]["NotNow"];
-    };
-  };
-  getUser: {
-    parameters: {
-      query?: never;
-      header?: never;
-      path: {
-        /**
-         * @description The identifier of a world.
-         * @example sample
-         */
-        world_id: string;
-        user_id: string;
-      };
-      cookie?: never;
-    };
-    requestBody?: never;
-    responses: {
-      /** @description A user, with the decision of moderators. A banned user who is silenced stays banned. */
-      200: {
-        headers: {
-          "X-Request-Id": components["headers"]["X-Request-Id"];
-          "X-Content-Type-Options": components["headers"]["X-Content-Type-Options"];
-          "Cache-Control": components["headers"]["Cache-Control"];
-          [name: string]: unknown;
-        };
-        content: {
-          "application/json": components["schemas"]["ModeratedUser"];
-        };
-      };
-      400: components["responses"]["Malformed"];
       401: components["responses"]["Unauthenticated"];
       403: components["responses"]["Forbidden"];
       429: components["responses"]["TooMany"];
@@ -5561,7 +5372,6 @@ export interface operations {
       400: components["responses"]["InvalidData"];
       401: components["responses"]["Unauthenticated"];
       403: components["responses"]["Forbidden"];
-      412: components["responses"]["Changed"];
       413: components["responses"]["TooLarge"];
       415: components["responses"]["NotJson"];
       429: components["responses"]["TooMany"];
@@ -5601,7 +5411,6 @@ export interface operations {
       400: components["responses"]["InvalidData"];
       401: components["responses"]["Unauthenticated"];
       403: components["responses"]["Forbidden"];
-      412: components["responses"]["Changed"];
       413: components["responses"]["TooLarge"];
       415: components["responses"]["NotJson"];
       429: components["responses"]["TooMany"];
@@ -5685,7 +5494,6 @@ export interface operations {
       400: components["responses"]["InvalidData"];
       401: components["responses"]["Unauthenticated"];
       403: components["responses"]["Forbidden"];
-      412: components["responses"]["Changed"];
       413: components["responses"]["TooLarge"];
       415: components["responses"]["NotJson"];
       429: components["responses"]["TooMany"];
@@ -5867,7 +5675,6 @@ export interface operations {
       400: components["responses"]["InvalidData"];
       401: components["responses"]["Unauthenticated"];
       403: components["responses"]["Forbidden"];
-      412: components["responses"]["Changed"];
       413: components["responses"]["TooLarge"];
       415: components["responses"]["NotJson"];
       429: components["responses"]["TooMany"];
@@ -5910,7 +5717,6 @@ export interface operations {
       400: components["responses"]["InvalidData"];
       401: components["responses"]["Unauthenticated"];
       403: components["responses"]["Forbidden"];
-      412: components["responses"]["Changed"];
       413: components["responses"]["TooLarge"];
       415: components["responses"]["NotJson"];
       429: components["responses"]["TooMany"];
@@ -6042,7 +5848,6 @@ export interface operations {
       400: components["responses"]["InvalidData"];
       401: components["responses"]["Unauthenticated"];
       403: components["responses"]["Forbidden"];
-      412: components["responses"]["Changed"];
       413: components["responses"]["TooLarge"];
       415: components["responses"]["NotJson"];
       429: components["responses"]["TooMany"];
@@ -6199,7 +6004,6 @@ export interface operations {
       400: components["responses"]["InvalidData"];
       401: components["responses"]["Unauthenticated"];
       403: components["responses"]["Forbidden"];
-      412: components["responses"]["Changed"];
       413: components["responses"]["TooLarge"];
       415: components["responses"]["NotJson"];
       500: components["responses"]["Failed"];
@@ -6403,7 +6207,6 @@ export interface operations {
           "X-Request-Id": components["headers"]["X-Request-Id"];
           "X-Content-Type-Options": components["headers"]["X-Content-Type-Options"];
           "Cache-Control": components["headers"]["Cache-Control"];
-          ETag: components["headers"]["ETag"];
           Location: components["headers"]["Location"];
           [name: string]: unknown;
         };
@@ -6414,7 +6217,6 @@ export interface operations {
       400: components["responses"]["InvalidData"];
       401: components["responses"]["Unauthenticated"];
       403: components["responses"]["Forbidden"];
-      412: components["responses"]["Changed"];
       413: components["responses"]["TooLarge"];
       415: components["responses"]["NotJson"];
       429: components["responses"]["TooMany"];
@@ -6425,10 +6227,7 @@ export interface operations {
   getWebhook: {
     parameters: {
       query?: never;
-      header?: {
-        /** @description Answer 304 in the state that this ETag names. */
-        "If-None-Match"?: components["parameters"]["IfNoneMatch"];
-      };
+      header?: never;
       path: {
         /**
          * @description The identifier of a world.
@@ -6448,14 +6247,12 @@ export interface operations {
           "X-Request-Id": components["headers"]["X-Request-Id"];
           "X-Content-Type-Options": components["headers"]["X-Content-Type-Options"];
           "Cache-Control": components["headers"]["Cache-Control"];
-          ETag: components["headers"]["ETag"];
           [name: string]: unknown;
         };
         content: {
           "application/json": components["schemas"]["Webhook"];
         };
       };
-      304: components["responses"]["NotModified"];
       400: components["responses"]["Malformed"];
       401: components["responses"]["Unauthenticated"];
       403: components["responses"]["Forbidden"];
@@ -6467,10 +6264,7 @@ export interface operations {
   deleteWebhook: {
     parameters: {
       query?: never;
-      header?: {
-        /** @description Do it only in the state that this ETag names. */
-        "If-Match"?: components["parameters"]["IfMatch"];
-      };
+      header?: never;
       path: {
         /**
          * @description The identifier of a world.
@@ -6497,7 +6291,6 @@ export interface operations {
       400: components["responses"]["InvalidData"];
       401: components["responses"]["Unauthenticated"];
       403: components["responses"]["Forbidden"];
-      412: components["responses"]["Changed"];
       413: components["responses"]["TooLarge"];
       415: components["responses"]["NotJson"];
       429: components["responses"]["TooMany"];
@@ -6508,10 +6301,7 @@ export interface operations {
   updateWebhook: {
     parameters: {
       query?: never;
-      header?: {
-        /** @description Do it only in the state that this ETag names. */
-        "If-Match"?: components["parameters"]["IfMatch"];
-      };
+      header?: never;
       path: {
         /**
          * @description The identifier of a world.
@@ -6535,7 +6325,6 @@ export interface operations {
           "X-Request-Id": components["headers"]["X-Request-Id"];
           "X-Content-Type-Options": components["headers"]["X-Content-Type-Options"];
           "Cache-Control": components["headers"]["Cache-Control"];
-          ETag: components["headers"]["ETag"];
           [name: string]: unknown;
         };
         content: {
@@ -6545,7 +6334,6 @@ export interface operations {
       400: components["responses"]["InvalidData"];
       401: components["responses"]["Unauthenticated"];
       403: components["responses"]["Forbidden"];
-      412: components["responses"]["Changed"];
       413: components["responses"]["TooLarge"];
       415: components["responses"]["NotJson"];
       429: components["responses"]["TooMany"];
@@ -6585,7 +6373,6 @@ export interface operations {
       400: components["responses"]["InvalidData"];
       401: components["responses"]["Unauthenticated"];
       403: components["responses"]["Forbidden"];
-      412: components["responses"]["Changed"];
       413: components["responses"]["TooLarge"];
       415: components["responses"]["NotJson"];
       429: components["responses"]["TooMany"];
@@ -6630,7 +6417,6 @@ export interface operations {
       401: components["responses"]["Unauthenticated"];
       403: components["responses"]["Forbidden"];
       410: components["responses"]["Expired"];
-      412: components["responses"]["Changed"];
       413: components["responses"]["TooLarge"];
       415: components["responses"]["NotJson"];
       429: components["responses"]["TooMany"];
@@ -6711,7 +6497,6 @@ export interface operations {
       400: components["responses"]["InvalidData"];
       401: components["responses"]["Unauthenticated"];
       403: components["responses"]["Forbidden"];
-      412: components["responses"]["Changed"];
       413: components["responses"]["TooLarge"];
       415: components["responses"]["NotJson"];
       429: components["responses"]["TooMany"];

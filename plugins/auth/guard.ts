@@ -12,6 +12,7 @@ import {
   may,
   type PermissionKey,
 } from "../../schemas/plain/permissions.js";
+import { expectPermissions } from "../options.js";
 import type { Room } from "../../schemas/rooms.js";
 import type { World } from "../../schemas/worlds.js";
 import { forbidden, type Refusal, unauthenticated } from "../http/errors.js";
@@ -36,7 +37,14 @@ export type Admission = (request: FastifyRequest) => void | Promise<void>;
  * `world.api` and each of these keys, on the room if the path names one; or the
  * callers that a function admits.
  */
-export type Requirement = "public" | readonly PermissionKey[] | Admission;
+export type Requirement =
+  "public" | readonly (PermissionKey | OwnPermissionKey)[] | Admission;
+
+/**
+ * A permission key of an embedder, which the option `permissions` of foyer names. The type still
+ * lets editors complete the keys of Foyer; the start finds misspelled ones.
+ */
+export type OwnPermissionKey = string & {};
 
 declare module "fastify" {
   interface FastifyContextConfig {
@@ -97,9 +105,9 @@ export function guardOf(
     );
   }
   if (requires === "public") return undefined;
-  return typeof requires === "function"
-    ? guardBy(requires)
-    : guardCalls(requires);
+  if (typeof requires === "function") return guardBy(requires);
+  expectPermissions(app, `${String(method)} ${url}`, requires);
+  return guardCalls(requires as readonly PermissionKey[]);
 }
 
 function guardBy(admission: Admission): onRequestAsyncHookHandler {

@@ -138,7 +138,11 @@ export function answerError(
       error instanceof StoreError &&
       error.problem === "busy");
   if (status >= 500 && !isIntended) {
-    request.log.error({ reqId: request.id, err: error }, "request failed");
+    // The log of the request may have the id already.
+    request.server.log.error(
+      { reqId: request.id, err: error },
+      "request failed",
+    );
   }
   stamp(request, reply);
   reply.code(status);

@@ -14,11 +14,11 @@ export class QuietRequests extends Fastify.LogController {
 
   override streamError(
     error: Error & { code?: string },
-    { id, log }: FastifyRequest,
+    { id, server }: FastifyRequest,
   ): void {
     // A client that disconnects is no fault.
     if (error.code === "ERR_STREAM_PREMATURE_CLOSE") return;
-    log.warn({ reqId: id, err: error }, "the answer broke off");
+    server.log.warn({ reqId: id, err: error }, "the answer broke off");
   }
 }
 
@@ -31,7 +31,8 @@ export default fp(
   async (app) => {
     if (!["debug", "trace"].includes(app.log.level)) return;
     app.addHook("onResponse", async function logRequest(request, reply) {
-      request.log.debug(
+      // The log of a request may have the id already.
+      app.log.debug(
         {
           reqId: request.id,
           method: request.method,

@@ -220,11 +220,15 @@ export function allows(
 ): boolean {
   const rule = room?.[key] ?? world[key];
   if (rule) return holds(rule, traits);
-  const { open, otherwise }: Declared = keys[key];
+  // A key of an embedder denies without a rule.
+  const { open, otherwise }: Partial<Declared> = declaredOf(key) ?? {};
   return otherwise === undefined
     ? open === true
     : allows(otherwise as PermissionKey, traits, world, room);
 }
+
+const declaredOf = (key: string): Declared | undefined =>
+  Object.hasOwn(keys, key) ? keys[key as PermissionKey] : undefined;
 
 /**
  * Whether these traits grant a key in the live layer, which also requires `world.view`, and

@@ -60,7 +60,10 @@ const LONG = 8;
  * @param known the names that there are.
  * @returns undefined if it resembles none.
  */
-function meantBy(name: string, known: readonly string[]): string | undefined {
+export function meantBy(
+  name: string,
+  known: readonly string[],
+): string | undefined {
   const letters = lettersOf(name);
   const [nearest] = known
     .map((meant) => ({ meant, typos: typosIn(letters, lettersOf(meant)) }))

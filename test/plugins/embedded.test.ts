@@ -1,7 +1,15 @@
 import { Type } from "@sinclair/typebox";
 import type { FastifyInstance, InjectOptions } from "fastify";
 import t, { type Test } from "tap";
-import { createApp, routesRequire } from "../../app.js";
+import {
+  createApp,
+  fastifyOptions,
+  foyer,
+  type FoyerOptions,
+  Fastify,
+  routesRequire,
+} from "../../app.js";
+import { bearer, serve } from "../helper.js";
 import { configOf } from "../stack.js";
 import { testdir } from "../testdir.js";
 
@@ -191,4 +199,98 @@ void t.test("a schema that is none stops the start", async (t) => {
     ),
   );
   await t.rejects(async () => app.ready(), { message: /schema is invalid/ });
+});
+
+const mistakes: [name: string, options: object, message: RegExp][] = [
+  [
+    "an option",
+    { colour: "red" },
+    /^colour: There is no such option; there are config/,
+  ],
+  ["a near option", { engine: {} }, /^engine: .*did you mean engines\?$/],
+  ["a setting", { config: { dataDirr: "/" } }, /did you mean dataDir\?$/],
+  [
+    "a setting in a setting",
+    { config: { web: { onn: false, embedOrigins: [] } } },
+    /^onn: There is no such setting of config\.web; did you mean on\?$/,
+  ],
+  ["a prefix", { prefix: "/foyer" }, /prefix of register has no effect/],
+  ["a permission", { permissions: ["Shop"] }, /^Shop: A permission key has/],
+];
+for (const [name, options, message] of mistakes) {
+  void t.test(
+    `a mistake in the options stops the start: ${name}`,
+    async (t) => {
+      const app = Fastify(fastifyOptions());
+      t.teardown(() => app.close());
+      app.register(foyer, options as FoyerOptions);
+      await t.rejects(async () => app.ready(), { message });
+    },
+  );
+}
+
+void t.test("permissions of an embedder", async (t) => {
+  const { app: server, dataDir } = await serve(t);
+  await server.close();
+  const app = createApp({
+    config: await configOf(dataDir),
+    permissions: ["shop.orders"],
+  });
+  t.teardown(() => app.close());
+  await app.after();
+  const route = (url: string, key: string) =>
+    app.get(url, { config: { requires: [key] } }, async () => "orders");
+  route("/shop/:world_id", "shop.orders");
+  t.throws(() => route("/a/:world_id", "shop.order"), {
+    message: /requires shop\.order, .*did you mean shop\.orders\?/,
+  });
+  t.throws(() => route("/b/:world_id", "world.updat"), {
+    message: /did you mean world\.update\?/,
+  });
+  t.throws(() => route("/c/:world_id", "till"), {
+    message: /name your own in the option permissions/,
+  });
+  const get = async (authorization: string) =>
+    (await app.inject({ url: "/shop/demo", headers: { authorization } }))
+      .statusCode;
+  t.equal(
+    await get(bearer("demo", "admin", "api")),
+    403,
+    "no rule lets anybody in",
+  );
+  const { value, version } = (await app.store.worlds.get("demo"))!;
+  await app.store.worlds.update(
+    "demo",
+    {
+      permission_config: {
+        ...value.permission_config,
+        "world.api": [],
+        "shop.orders": ["till"],
+      },
+    },
+    [version],
+  );
+  t.equal(await get(bearer("demo", "till")), 200);
+  t.equal(await get(bearer("demo", "guest")), 403);
+});
+
+void t.test("a line of the log has the id of a request once", async (t) => {
+  const lines: string[] = [];
+  const config = await configOf(testdir(t));
+  const app = Fastify({
+    ...fastifyOptions(config),
+    logger: {
+      level: "debug",
+      stream: { write: (line: string) => void lines.push(line) },
+    },
+  });
+  t.teardown(() => app.close());
+  await app.register(foyer, { config });
+  app.get("/fails", { config: { requires: "public" } }, async () => {
+    throw new Error("on purpose");
+  });
+  await app.inject("/fails");
+  const about = lines.filter((line) => line.includes("reqId"));
+  t.equal(about.length, 2, "the fault, and the request");
+  for (const line of about) t.equal(line.split('"reqId"').length, 2, line);
 });
