@@ -28,9 +28,14 @@ export class Cache<V> {
     return old?.value;
   }
 
-  /** Keeps a value, unless it is larger than all together may be. */
+  /** Keeps a value instead of the one before. One that is larger than all together may be is not kept. */
   set(key: string, value: V, size: number): void {
-    if (size > this.#generation) return;
+    if (size > this.#generation) {
+      this.#size -= this.#young.get(key)?.size ?? 0;
+      this.#young.delete(key);
+      this.#old.delete(key);
+      return;
+    }
     if (this.#size + size > this.#generation) {
       this.#old = this.#young;
       this.#young = new Map();

@@ -12,7 +12,7 @@ export interface EngineChoice {
 /** How PostgreSQL is reached. */
 export interface DatabaseOptions {
   url: string;
-  /** The largest number of connections, beside the one that listens. */
+  /** The largest number of connections, beside the one with the heartbeat. */
   pool: number;
 }
 

@@ -21,11 +21,17 @@ export type OwnRoomRow = Omit<WholeRoomRow, "domain"> & {
   domain: string | null;
 };
 
-/** The columns of an {@link OwnRoomRow}, of `rooms`. */
-export const OWN_ROOM_COLUMNS =
-  "id, name, description, module_config, permission_config, sorting_priority, domain, revision, extras";
+/** The names of the columns of an {@link OwnRoomRow}, of `rooms`. */
+export const OWN_ROOM_NAMES = [
+  ...(["id", "name", "description", "module_config"] as const),
+  ...(["permission_config", "sorting_priority", "domain"] as const),
+  ...(["revision", "extras"] as const),
+] as const satisfies readonly (keyof OwnRoomRow)[];
 
-/** The row of a new room. Its values are in the order of {@link OWN_ROOM_COLUMNS}. */
+/** The same for statements. */
+export const OWN_ROOM_COLUMNS = OWN_ROOM_NAMES.join(", ");
+
+/** The row of a new room. */
 export const newRoomRow = (record: RoomRecord): OwnRoomRow => ({
   id: record.id,
   name: record.name,

@@ -43,7 +43,9 @@ export default fp(
     const subscriptions = new Map<WorldFeed, () => void>();
 
     function open(world: string): WorldFeed {
-      const feed = new WorldFeed(store, world);
+      const feed = new WorldFeed(store, world, (error) =>
+        app.log.error({ err: error, world }, "the streams of changes ended"),
+      );
       worlds.set(world, feed);
       const end = events.subscribe((event) => {
         if (event.type === "world.reset") feed.endAll();

@@ -1,4 +1,5 @@
 import { setTimeout as sleep } from "node:timers/promises";
+import { StoreError } from "../../db/contract/store.js";
 import type { Entry } from "../../db/log/entries.js";
 import { isErasing } from "./erasing.js";
 import { type FeedItem, type FeedStore, itemsOf } from "./items.js";
@@ -33,6 +34,7 @@ const RIGHTS = new Set<Entry["type"]>([
 export class WorldFeed implements Live {
   readonly #store: FeedStore;
   readonly #world: string;
+  readonly #onFault: (error: unknown) => void;
   /** The readers by the types that they want: they share what is sent. */
   readonly #groups = new Map<string, Set<Reader>>();
   readonly #waiting: Entry[] = [];
@@ -41,9 +43,15 @@ export class WorldFeed implements Live {
   #isRunning = false;
   #position = 0;
 
-  constructor(store: FeedStore, world: string) {
+  /** @param onFault gets an error that ends the streams. */
+  constructor(
+    store: FeedStore,
+    world: string,
+    onFault: (error: unknown) => void,
+  ) {
     this.#store = store;
     this.#world = world;
+    this.#onFault = onFault;
   }
 
   get position(): number {
@@ -85,7 +93,8 @@ export class WorldFeed implements Live {
     this.#isRunning = true;
     // Entries of one commit come one after the other.
     queueMicrotask(() => {
-      this.#run().catch(() => {
+      this.#run().catch((error: unknown) => {
+        this.#onFault(error);
         this.#isRunning = false;
         this.endAll();
       });
@@ -150,7 +159,9 @@ export class WorldFeed implements Live {
             await this.#present(entries),
           ] as const),
         );
-      } catch {
+      } catch (error) {
+        // A store that cannot be read comes back. Anything else is a bug, and would fail again.
+        if (!(error instanceof StoreError)) throw error;
         if (this.isEmpty) return [];
         await sleep(pause, undefined, { ref: false });
       }

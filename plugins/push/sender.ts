@@ -97,7 +97,12 @@ export class PushSender {
     try {
       await work();
     } catch (error) {
-      this.#parts.log.debug({ err: error }, "a push message was not sent");
+      // A store or a service that fails for a while is expected, and a bug is not.
+      const isBug = error instanceof TypeError || error instanceof RangeError;
+      this.#parts.log[isBug ? "error" : "debug"](
+        { err: error },
+        "a push message was not sent",
+      );
     }
   }
 

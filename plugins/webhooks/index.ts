@@ -91,7 +91,15 @@ export default fp(
       const now = performance.now();
       for (const hook of hooks) {
         if (stopped || held.has(hook.id)) continue;
-        if (isFree(hook, now)) await hold(hook);
+        if (!isFree(hook, now)) continue;
+        try {
+          await hold(hook);
+        } catch (error) {
+          // The others need not wait for it.
+          const { id, world } = hook;
+          const about = { err: error, webhook: id, world };
+          if (!stopped) app.log.warn(about, "a webhook has to wait");
+        }
       }
       const ids = new Set(hooks.map(({ id }) => id));
       for (const id of seen.keys()) if (!ids.has(id)) seen.delete(id);

@@ -2,6 +2,7 @@ import { statSync, utimesSync } from "node:fs";
 import { join } from "node:path";
 import Database from "better-sqlite3";
 import t from "tap";
+import { Cache } from "../../db/cache.js";
 import { check } from "../../db/maintenance/check.js";
 import { OverdueErasures } from "../../db/overdue.js";
 import { heldIn, openStore } from "../database.js";
@@ -94,6 +95,14 @@ void t.test("an erasure that fails is told, and in a check", async (t) => {
   t.equal(got[1], "info Erased data has left the files of the database.");
   t.strictSame(await findings(), []);
   t.equal((await store.counts()).erasureAge, 0);
+});
+
+void t.test("a value that is too large replaces one that is kept", (t) => {
+  const cache = new Cache<string>(20);
+  cache.set("a", "small", 5);
+  cache.set("a", "large", 11);
+  t.equal(cache.get("a"), undefined);
+  t.end();
 });
 
 void t.test("a failing erasure is logged after a minute, then hourly", (t) => {

@@ -1,6 +1,9 @@
 import type { Socket } from "node:net";
 import t from "tap";
 import { WorldFeed } from "../../plugins/feed/world-feed.js";
+import { StoreError } from "../../db/contract/store.js";
+import type { Entry } from "../../db/log/entries.js";
+import { sampleOf } from "../db/sample-entries.js";
 import { typeFilter } from "../../schemas/plain/feed.js";
 import { until } from "../helper.js";
 import { type Json, makeRoom, startLive } from "../live/client.js";
@@ -205,7 +208,9 @@ void t.test("a text that is erased before it is sent", async (t) => {
   const all = (await log.since("demo", seq, 10)).entries;
   t.match(JSON.stringify(written), /my secret/);
   const sent: { type: string; json: string }[] = [];
-  const feed = new WorldFeed(live.app.store, "demo");
+  const feed = new WorldFeed(live.app.store, "demo", (error) => {
+    throw error;
+  });
   feed.add({
     filter: typeFilter(["*"]),
     take: (items: typeof sent) => void sent.push(...items),
@@ -217,3 +222,38 @@ void t.test("a text that is erased before it is sent", async (t) => {
   t.match(sent, [{ type: "chat.message" }, { type: "chat.deleted" }]);
   t.notMatch(JSON.stringify(sent), /my secret/);
 });
+
+void t.test(
+  "what cannot be read is tried again, unless it is a bug",
+  async (t) => {
+    const entry = { ...sampleOf("room.created"), seq: 1 } as unknown as Entry;
+    const cases: [name: string, error: Error, isSent: boolean][] = [
+      ["a store that is away", new StoreError("busy", "x"), true],
+      ["a bug", new TypeError("x"), false],
+    ];
+    for (const [name, error, isSent] of cases) {
+      let reads = 0;
+      const users = {
+        getMany: async () => {
+          if (++reads === 1) throw error;
+          return [];
+        },
+      };
+      const audit = { callers: async () => [] };
+      const faults: unknown[] = [];
+      let [sent, ended] = [0, 0];
+      const feed = new WorldFeed({ users, audit } as never, "demo", (fault) =>
+        faults.push(fault),
+      );
+      feed.add({
+        filter: typeFilter(["*"]),
+        take: () => void sent++,
+        end: () => void ended++,
+      } as never);
+      feed.take(entry);
+      await until(() => sent + ended > 0);
+      t.equal(sent, Number(isSent), name);
+      t.strictSame(faults, isSent ? [] : [error], name);
+    }
+  },
+);

@@ -48,7 +48,7 @@ const SETTINGS = Object.entries({
 export const prepare = (client: pg.ClientBase): Promise<unknown> =>
   client.query(limited(SETTINGS, MARGIN));
 
-/** The connections of a process for its statements, and not the one that listens. */
+/** The connections of a process for its statements, and not the one with the heartbeat. */
 export class Pool {
   readonly #config: pg.ClientConfig;
   readonly #size: number;
@@ -73,7 +73,8 @@ export class Pool {
   }
 
   /**
-   * Runs something on one connection. After a failure, the connection is closed.
+   * Runs something on one connection. After a failure, the connection is closed, unless it is
+   * an expected answer: then only what it had begun is undone.
    * @throws {StoreError} and the errors of `run`.
    */
   async with<T>(run: (client: pg.PoolClient) => Promise<T>): Promise<T> {
@@ -87,7 +88,13 @@ export class Pool {
       client.release();
       return result;
     } catch (error) {
-      client?.release(true);
+      const isUsable =
+        error instanceof StoreError &&
+        (await client?.query("ROLLBACK").then(
+          () => true,
+          () => false,
+        ));
+      client?.release(!isUsable);
       return explain(error);
     }
   }

@@ -193,12 +193,14 @@ function intoWorlds(
 ): string[] {
   if (rows.length === 0) return [];
   const [{ world_id }] = rows as [(typeof rows)[0]];
-  const names = Object.keys(rows[0]!).join();
-  const values = rows.map((row) =>
-    (Object.values(row) as (string | number | null)[]).map(literal),
-  );
+  const names = Object.keys(rows[0]!);
+  const columns = names.join();
+  const values = rows.map((row) => {
+    const named = row as unknown as Record<string, string | number | null>;
+    return names.map((name) => literal(named[name]!));
+  });
   return [
-    `INSERT INTO ${table} (${names}) SELECT ${names} FROM (VALUES ${tuples(values)}) AS given (${names})
+    `INSERT INTO ${table} (${columns}) SELECT ${columns} FROM (VALUES ${tuples(values)}) AS given (${columns})
      WHERE EXISTS (SELECT FROM worlds WHERE id = ${literal(world_id)}) ${conflict}`,
   ];
 }

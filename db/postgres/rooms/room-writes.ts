@@ -6,6 +6,7 @@ import {
   newRoomChanges,
   newRoomId,
   newRoomRow,
+  OWN_ROOM_NAMES,
   type OwnRoomRow,
   type PlacedRoom,
   priorityBehind,
@@ -155,7 +156,5 @@ async function insertRooms(
   return domain;
 }
 
-const columnsOf = (rows: OwnRoomRow[]): unknown[][] => {
-  const values = rows.map((row) => Object.values(row) as unknown[]);
-  return Object.keys(rows[0] ?? {}).map((_, i) => values.map((row) => row[i]));
-};
+const columnsOf = (rows: OwnRoomRow[]): unknown[][] =>
+  OWN_ROOM_NAMES.map((name) => rows.map((row) => row[name]));

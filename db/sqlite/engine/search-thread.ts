@@ -7,7 +7,7 @@ import type { Search, Searches, SearchResult } from "./searcher.js";
 import { userSearch } from "../users/user-search.js";
 import { worldReads } from "../worlds/world-reads.js";
 
-// The thread that reads lists which have to look at every room. It computes the rights of
+// The thread that reads lists which have to look at every room or user. It computes the rights of
 // the caller itself, so that rights and rooms belong to one state.
 
 const port = parentPort!;

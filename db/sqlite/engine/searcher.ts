@@ -36,9 +36,9 @@ interface PendingSearch {
 const MAX_PENDING_SEARCHES = 64;
 
 /**
- * The near side of the thread that reads lists which have to look at every room.
+ * The near side of the thread that reads lists which have to look at every room or user.
  * The thread starts with the first of them: most servers never need it. It gets
- * one list at a time, so that {@link pause} takes effect soon. Worlds take turns, and
+ * one list at a time. Worlds take turns, and
  * so do the kinds of searches in a world: no crowd holds up all others.
  */
 export class Searcher {

@@ -10,6 +10,7 @@ import {
   newRoomId,
   newRoomRow,
   OWN_ROOM_COLUMNS,
+  OWN_ROOM_NAMES,
   type OwnRoomRow,
   type PlacedRoom,
   priorityBehind,
@@ -127,9 +128,9 @@ export function roomWrites(db: Connection, sql: Sql, log: WriteLog) {
     const row = newRoomRow(record);
     const world = domainOf.get(worldId);
     if (world === undefined) throw absent("world");
-    // By position, in the order of the columns above. By name would take a quarter longer.
+    // By position, as to bind by name would take a quarter longer.
     insert.run(
-      ...Object.values(row),
+      ...OWN_ROOM_NAMES.map((name) => row[name]),
       foldCase(row.name),
       foldCase(row.description),
       worldId,
