@@ -3,7 +3,7 @@
 import type { Author } from "./author.js";
 import type { Subject } from "../log/entries.js";
 import type { FieldChange } from "../log/fields.js";
-import type { ListPlace } from "./store.js";
+import type { ListPlace } from "./selections.js";
 
 /** An act that changes no record of the store, such as an export. */
 export interface Act {

@@ -11,7 +11,7 @@ import type {
 import type { Given } from "../log/draft.js";
 import type { SessionRow, SpeakerRow } from "../rules/program-rows.js";
 import type { Author } from "./author.js";
-import type { FileDigest, Visitor } from "./store.js";
+import type { FileDigest, Visitor } from "./selections.js";
 import type { Versioned } from "./versioned.js";
 
 /**

@@ -21,13 +21,19 @@ import type {
   RoomOrdering,
 } from "../../schemas/rooms.js";
 import type { User, UserName, UserOrdering } from "../../schemas/users.js";
+import type {
+  FileDigest,
+  ListPlace,
+  PageSelection,
+  Visitor,
+} from "./selections.js";
 import type { Versioned } from "./versioned.js";
 import type { World, WorldChanges } from "../../schemas/worlds.js";
 
 // An engine is written from this file and tested by
 // test/db/store-contract/. `Store` has the rules for every method.
 
-export type { Versioned };
+export type { FileDigest, ListPlace, PageSelection, Versioned, Visitor };
 
 /** Selects worlds. */
 export interface WorldSelection {
@@ -36,18 +42,6 @@ export interface WorldSelection {
   /** How many worlds at most. */
   limit: number;
 }
-
-/** Selects a page of a list. A page past the end is empty. */
-export interface PageSelection {
-  /** From 1. `page * pageSize` is a safe integer. */
-  page: number;
-  pageSize: number;
-  /** The page, which is then the first one, begins after this place. No row need be there. */
-  after?: ListPlace | undefined;
-}
-
-/** The place of a row in an order: its values of the fields that the order compares. */
-export type ListPlace = readonly (string | number)[];
 
 /** Selects a page of the people of a world. */
 export interface UserSelection extends PageSelection {
@@ -109,23 +103,6 @@ export interface RoomPage {
   /** The number of rooms on all pages. */
   readonly count: number;
   readonly rooms: readonly Room[];
-}
-
-/**
- * A person who enters a world, named by exactly one of the `uid` of a token and
- * the client ID of a guest. With both, the token counts. A `uid` and a client ID
- * with the same text name two users, and case matters in both.
- */
-export interface Visitor {
-  tokenId?: string | undefined;
-  clientId?: string | undefined;
-  traits: ReadonlySet<string>;
-  /** Any JSON object; none if the token has none. Counts when the user is created. */
-  profile?: Record<string, unknown> | undefined;
-  /** The user's id in pretalx. Counts when the user is created. */
-  pretalxId?: string | undefined;
-  /** Whether this is a login, which sets `last_login`. */
-  login?: boolean | undefined;
 }
 
 /** A moderator's decision about a user; empty for none. */
@@ -207,16 +184,6 @@ export interface FoundUsers {
   /** The number of users on all pages. */
   count: number;
   users: UserRecord[];
-}
-
-/** The key of a file, with the size and the checksum of its bytes. */
-export interface FileDigest {
-  /** Names the bytes in the `FileStore`: `pub/<world>/<id>.<secret>.<extension>`. */
-  key: string;
-  /** In bytes. */
-  size: number;
-  /** The SHA-256 of its bytes, in lower-case hexadecimal. */
-  sha256: string;
 }
 
 /** The record of an uploaded file. Its bytes are in the `FileStore`. */

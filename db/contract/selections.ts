@@ -1,0 +1,40 @@
+// Part of db/contract/store.ts: what several parts of the store take.
+
+/** Selects a page of a list. A page past the end is empty. */
+export interface PageSelection {
+  /** From 1. `page * pageSize` is a safe integer. */
+  page: number;
+  pageSize: number;
+  /** The page, which is then the first one, begins after this place. No row need be there. */
+  after?: ListPlace | undefined;
+}
+
+/** The place of a row in an order: its values of the fields that the order compares. */
+export type ListPlace = readonly (string | number)[];
+
+/**
+ * A person who enters a world, named by exactly one of the `uid` of a token and
+ * the client ID of a guest. With both, the token counts. A `uid` and a client ID
+ * with the same text name two users, and case matters in both.
+ */
+export interface Visitor {
+  tokenId?: string | undefined;
+  clientId?: string | undefined;
+  traits: ReadonlySet<string>;
+  /** Any JSON object; none if the token has none. Counts when the user is created. */
+  profile?: Record<string, unknown> | undefined;
+  /** The user's id in pretalx. Counts when the user is created. */
+  pretalxId?: string | undefined;
+  /** Whether this is a login, which sets `last_login`. */
+  login?: boolean | undefined;
+}
+
+/** The key of a file, with the size and the checksum of its bytes. */
+export interface FileDigest {
+  /** Names the bytes in the `FileStore`: `pub/<world>/<id>.<secret>.<extension>`. */
+  key: string;
+  /** In bytes. */
+  size: number;
+  /** The SHA-256 of its bytes, in lower-case hexadecimal. */
+  sha256: string;
+}
