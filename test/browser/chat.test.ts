@@ -275,10 +275,13 @@ void t.test("direct messages, and blocking", async (t) => {
   await ben.page.getByRole("link", { name: /^Messages/ }).click();
   await ben.heading("Direct messages").waitFor();
   const main = ben.page.getByRole("main");
+  await main.getByRole("link", { name: /Just between us/ }).waitFor();
   await ben.page.getByRole("link", { name: /Anna/ }).first().click();
   await ben.post("Just between us.").waitFor();
+  t.equal(await ben.log.getByText("joined").count(), 0, "both know it");
   await ben.say("Sure.");
   await anna.post("Sure.").waitFor();
+  await main.getByRole("link", { name: /Anna.*Sure\./s }).waitFor();
   t.ok(await main.isVisible());
 
   await anna.post("Sure.").getByRole("button", { name: "Ben" }).first().click();

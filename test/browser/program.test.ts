@@ -344,9 +344,9 @@ void t.test("the stage follows the program", async (t) => {
     .getByRole("link", { name: "Bread for beginners" })
     .first()
     .waitFor();
-  t.equal(await main.locator("iframe").count(), 0, "the stream has ended");
   await main
     .getByRole("link", { name: "Watch the recording: Maps for everyone" })
     .waitFor();
+  t.equal(await main.locator("iframe").count(), 0, "the stream has ended");
   t.same(await axe(page), []);
 });

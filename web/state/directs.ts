@@ -1,5 +1,10 @@
 import { writable, type Readable } from "svelte/store";
-import type { Live, LiveState, PublicUser } from "../../client/index.js";
+import type {
+  Live,
+  LiveState,
+  PublicUser,
+  SentEvent,
+} from "../../client/index.js";
 import { nameOf } from "../lib/avatars.js";
 import { lineOf } from "./chat-content.js";
 import { isUnread } from "./rooms.js";
@@ -77,6 +82,14 @@ export class LastLines implements Readable<ReadonlyMap<string, LastLine>> {
       // Without it, there is no line.
       void this.#fetch(id).catch(() => this.#read.delete(id));
     }
+  }
+
+  /** Takes a message of an open conversation, also an own one. */
+  take({ channel, event_type, content, replaces, timestamp }: SentEvent) {
+    if (event_type !== "channel.message" || replaces !== null) return;
+    if (!this.#read.has(channel)) return;
+    const line = { text: lineOf(content), at: timestamp };
+    this.#store.update((all) => new Map(all).set(channel, line));
   }
 
   async #fetch(id: string): Promise<void> {
