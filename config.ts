@@ -155,7 +155,7 @@ export const variables = {
   ),
   MAX_UPLOADS: variable(
     "100",
-    "how many uploads each process takes at a time; more are a 503. `0` sets no bound",
+    "how many uploads and imports each process takes at a time; more are a 503. `0` sets no bound",
     whole(0),
   ),
   MAX_EVENT_LOOP_DELAY: variable(
@@ -196,6 +196,16 @@ export const variables = {
   LIVE_MESSAGES_PER_SECOND: variable(
     "5",
     "how many messages and questions a user may send in a second, and four times as many at once; as many reactions and votes",
+    count,
+  ),
+  LIVE_GUEST_BYTES_PER_MINUTE: variable(
+    "1048576",
+    "how many bytes of messages and profiles the guests of one address, or network of IPv6, may send over websockets to each process in a minute. This machine and people with tokens are not counted",
+    count,
+  ),
+  CHAT_WORLD_MAX_BYTES_PER_DAY: variable(
+    "268435456",
+    "how many bytes of messages may be sent in the chats of one world in a day, to each process; they come back steadily over the day",
     count,
   ),
   LIVE_MAX_UNSENT: variable(
@@ -325,6 +335,10 @@ export interface LiveLimits {
   maxText: number;
   commandsPerSecond: number;
   messagesPerSecond: number;
+  /** How much the guests of one network may send in messages and profiles in a minute. */
+  guestBytesPerMinute: number;
+  /** How much may be sent in the chats of one world in a day. */
+  chatBytesPerDay: number;
   /** How much may wait for a client that does not read. */
   maxUnsent: number;
   /** How much may wait for all clients of a process. */
@@ -402,6 +416,8 @@ export function loadConfig(
       maxText: values.LIVE_MAX_TEXT,
       commandsPerSecond: values.LIVE_COMMANDS_PER_SECOND,
       messagesPerSecond: values.LIVE_MESSAGES_PER_SECOND,
+      guestBytesPerMinute: values.LIVE_GUEST_BYTES_PER_MINUTE,
+      chatBytesPerDay: values.CHAT_WORLD_MAX_BYTES_PER_DAY,
       maxUnsent: values.LIVE_MAX_UNSENT,
       maxUnsentTotal: values.LIVE_MAX_UNSENT_TOTAL,
       pingInterval: values.LIVE_PING_INTERVAL * 1000,

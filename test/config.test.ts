@@ -167,6 +167,8 @@ void t.test("values that stop the start", async (t) => {
     LIVE_MAX_TEXT: ["0"],
     LIVE_COMMANDS_PER_SECOND: ["0", "1.5"],
     LIVE_MESSAGES_PER_SECOND: ["0"],
+    LIVE_GUEST_BYTES_PER_MINUTE: ["0", "1M"],
+    CHAT_WORLD_MAX_BYTES_PER_DAY: ["0", "1G"],
     GUESTS_PER_MINUTE: ["0", "many"],
     LOG_DAYS: ["0", "month"],
     AUDIT_DAYS: ["-1", "year"],

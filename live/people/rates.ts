@@ -2,6 +2,7 @@ import type { LiveLimits } from "../../config.js";
 import type { UserRecord } from "../../db/contract/store.js";
 import type { Clock } from "../../db/log/clock.js";
 import type { Identity } from "../../plugins/auth/identity.js";
+import { networkOf } from "../../plugins/limits/guests.js";
 import { sizeOfProfile } from "../rules/sizes.js";
 import type { Connection } from "../socket/connection.js";
 import { Buckets, TokenBucket } from "../socket/pace.js";
@@ -70,6 +71,10 @@ const LONGEST_BURST = Math.max(
   SUBSCRIPTION_BURST,
 );
 
+/** The seconds of a minute and of a day, over which bytes are counted. */
+const MINUTE = 60;
+const DAY = 24 * 60 * MINUTE;
+
 interface RatesPorts {
   readonly clock: Clock;
   readonly hub: Hub;
@@ -79,7 +84,10 @@ interface RatesPorts {
 
 /** A connection of a user, or a call. */
 type Spender = Pick<Connection, "world"> & {
-  readonly login: { readonly user: string } | undefined;
+  readonly login:
+    { readonly user: string; readonly identity: Identity } | undefined;
+  /** Of the client; calls over HTTP, which guests cannot make, have none. */
+  readonly address?: string;
 };
 
 /** The bounded actions of a user. */
@@ -103,6 +111,10 @@ export class Rates {
   readonly #rates: Record<Kind, Buckets>;
   /** Of each room, by the set of the connections in it. */
   readonly #told = new WeakMap<ReadonlySet<Connection>, TokenBucket>();
+  /** The bytes that the guests of each network write. */
+  readonly #guestBytes: Buckets;
+  /** The bytes of the messages of each world. */
+  readonly #chatBytes: Buckets;
   /** The tokens that users have spent here, for the other processes: their next connection may be there. */
   readonly #spent: Spent;
 
@@ -123,6 +135,9 @@ export class Rates {
       subscriptions: buckets(SUBSCRIPTIONS_PER_SECOND, SUBSCRIPTION_BURST),
       shows: buckets(SHOWN_PEOPLE * messagesPerSecond, SHOW_BURST),
     };
+    const { guestBytesPerMinute, chatBytesPerDay } = ports.limits;
+    this.#guestBytes = new Buckets(clock, guestBytesPerMinute / MINUTE, MINUTE);
+    this.#chatBytes = new Buckets(clock, chatBytesPerDay / DAY, DAY);
     this.#spent = new Spent(clock, replica, {
       kept: 1000 * LONGEST_BURST,
       onSpent: (world, key, count) => this.#spend(world, key, count),
@@ -149,6 +164,20 @@ export class Rates {
     const { rate, burst } = this.#rates.messages;
     const cost = 1 + Math.floor(size / MESSAGE_SIZE);
     return this.#takeOf(sender, "messages", Math.min(cost, rate * burst));
+  }
+
+  /** Whether a message may be stored: all guests of a network together, and each world, may fill only so much of the disk. */
+  mayStore(sender: Spender, bytes: number): boolean {
+    return (
+      this.mayWrite(sender, bytes) && this.#chatBytes.take(sender.world, bytes)
+    );
+  }
+
+  /** Whether a user may write so many bytes. Only guests are bounded, by their network. */
+  mayWrite({ login, address = "" }: Spender, bytes: number): boolean {
+    if (login!.identity.clientId === undefined) return true;
+    const network = networkOf(address);
+    return network === undefined || this.#guestBytes.take(network, bytes);
   }
 
   /** Whether a user may react to one more message, or vote once more. */

@@ -1,6 +1,10 @@
 import type { FileRecords } from "../../db/contract/store.js";
 import type { TraitMapping } from "../../schemas/issuers.js";
-import { trait as traitText, lengthOf } from "../../schemas/plain/texts.js";
+import {
+  firstOf,
+  trait as traitText,
+  lengthOf,
+} from "../../schemas/plain/texts.js";
 
 /** The verified claims of another issuer. */
 export type ForeignClaims = Readonly<Record<string, unknown>>;
@@ -61,7 +65,7 @@ function nameIn({
     (it) => typeof it === "string" && it.trim() !== "",
   ) as string | undefined;
   const text = given?.trim().replaceAll("\0", "").toWellFormed();
-  return text && [...text].slice(0, MAX_NAME).join("");
+  return text && firstOf(text, MAX_NAME);
 }
 
 /** The address of an upload. */

@@ -2,7 +2,7 @@ import type { Delivery } from "../../db/contract/chat.js";
 import type { DueFavorite, OwnedSubscription } from "../../db/contract/push.js";
 import type { Store, UserRecord } from "../../db/contract/store.js";
 import { grants, isWithheld } from "../../schemas/plain/permissions.js";
-import { UUID } from "../../schemas/plain/texts.js";
+import { firstOf, UUID } from "../../schemas/plain/texts.js";
 import type { PermissionConfig } from "../../schemas/rules.js";
 import type { World } from "../../schemas/worlds.js";
 
@@ -34,7 +34,7 @@ const MAX_BODY = 200;
 const MAX_TITLE = 100;
 
 const cut = (text: string, most: number): string =>
-  [...text].slice(0, most).join("").toWellFormed();
+  firstOf(text, most).toWellFormed();
 
 /**
  * Whether a user may get something, by the traits of their last login.

@@ -23,7 +23,8 @@ function cellOf(value: Cell) {
   if (typeof value === "number") return { value, type: Number };
   if (typeof value === "boolean") return { value, type: Boolean };
   const text = value.replace(NOT_IN_XML, "\uFFFD").slice(0, MAX_CELL);
-  return { value: text.toWellFormed(), type: String };
+  // A character that the cell has no room for is left out whole.
+  return { value: text.replace(/\p{Cs}$/u, ""), type: String };
 }
 
 async function write({ path, columns }: SheetTask): Promise<void> {

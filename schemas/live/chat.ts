@@ -20,7 +20,7 @@ const eventFields = {
   content: Type.Unsafe<Record<string, unknown>>({
     ...AnyObject,
     description:
-      "Of a message: type (text, files, call or deleted), body, files, and whatever else was sent. Of a member event: membership (join or leave) and user.",
+      "Of a message: type (text, files, call or deleted), body, files, and what else was sent of reply_to, local_id, client, timestamp and preview_card. Of a member event: membership (join or leave) and user.",
   }),
   edited: Type.Unsafe<string | null>(
     Type.Union([Text({ format: "date-time" }), Type.Null()]),

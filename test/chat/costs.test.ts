@@ -155,7 +155,7 @@ void t.test("costs", async (t) => {
     const channel = await talk.room();
     const ann = await talk.member("ann", channel);
     const { chat, rooms } = talk.live.app.store;
-    const content = { ...text("x"), more: "x".repeat(60_000) };
+    const content = { ...text("x"), client: "x".repeat(60_000) };
     for (let i = 0; i < 20; i++) {
       await chat.send("demo", channel, { sender: ann.id, content });
     }

@@ -20,8 +20,10 @@ void t.test("C pushes about users with large profiles", async (t) => {
   };
   const fat: string[] = [];
   for (let i = 0; i < 49; i++) {
-    const display_name = `fat ${i}`;
-    fat.push(await enter(display_name, { display_name, pad }));
+    const uid = `fat ${i}`;
+    // A hundred characters, the last of which has two units.
+    const display_name = `${uid.padEnd(99, "x")}😀`;
+    fat.push(await enter(uid, { display_name, pad }));
   }
   const comes = (client: Client, name: string, id: number): Promise<Json> =>
     client.next(name, ({ event_id }) => event_id === id);
@@ -87,7 +89,7 @@ void t.test("C pushes about users with large profiles", async (t) => {
     t.same(missed.map(({ id }) => id).sort(), [...fat].sort());
     for (const user of missed) {
       t.same(keys(user), USER);
-      t.match(user.profile.display_name, /^fat /);
+      t.match(user.profile.display_name, /^fat .*x😀$/);
     }
     t.equal(missed.filter(({ profile }) => profile.pad).length, 2);
     t.ok(sizeOf(warning) < 48 * 1024);

@@ -1,5 +1,5 @@
 import t from "tap";
-import { codesOf, holdRates, type Json } from "../live/client.js";
+import { codesOf, demo, holdRates, type Json } from "../live/client.js";
 import { history, invalid, message, say, startTalk, text } from "./talk.js";
 
 const limited = "protocol.rate_limited";
@@ -46,16 +46,16 @@ void t.test("F22 bounds", async (t) => {
     const nest = (depth: number): Json =>
       depth === 0 ? 1 : { a: nest(depth - 1) };
     const table: [more: object, code: string][] = [
-      [{ extra: "x".repeat(60_000) }, "ok"],
-      [{ extra: "x".repeat(70_000) }, invalid],
-      [{ extra: "x".repeat(900_000) }, invalid],
-      [{ extra: nest(9) }, "ok"],
-      [{ extra: nest(10) }, invalid],
-      [{ extra: nest(95) }, invalid],
-      [{ extra: Array(996).fill(0) }, "ok"],
-      [{ extra: Array(997).fill(0) }, invalid],
-      [{ extra: Array(21_000).fill({}) }, invalid],
-      [{ extra: { a: Array(498).fill(0), b: Array(498).fill({}) } }, invalid],
+      [{ client: "x".repeat(60_000) }, "ok"],
+      [{ client: "x".repeat(70_000) }, invalid],
+      [{ client: "x".repeat(900_000) }, invalid],
+      [{ client: nest(9) }, "ok"],
+      [{ client: nest(10) }, invalid],
+      [{ client: nest(95) }, invalid],
+      [{ client: Array(996).fill(0) }, "ok"],
+      [{ client: Array(997).fill(0) }, invalid],
+      [{ client: Array(21_000).fill({}) }, invalid],
+      [{ client: { a: Array(498).fill(0), b: Array(498).fill({}) } }, invalid],
       [{ type: "files", files: Array(100).fill(file) }, "ok"],
       [{ type: "files", files: Array(101).fill(file) }, invalid],
     ];
@@ -67,8 +67,8 @@ void t.test("F22 bounds", async (t) => {
     }
     // As many are refused before anything looks at each of them.
     const many: [more: object, field: string][] = [
-      [{ content: { ...text("x"), extra: Array(1500).fill(0) } }, "content"],
-      [{ content: { ...text("x"), extra: Array(20_000).fill(0) } }, "content"],
+      [{ content: { ...text("x"), client: Array(1500).fill(0) } }, "content"],
+      [{ content: { ...text("x"), client: Array(20_000).fill(0) } }, "content"],
       [{ content: text("x"), extra: Array(20_000).fill({}) }, "extra"],
       [
         {
@@ -213,7 +213,7 @@ void t.test("C rates", async (t) => {
 
   await t.test("large messages count as several", async (t) => {
     const channel = await talk.room();
-    const large = { ...text("x"), extra: "x".repeat(60_000) };
+    const large = { ...text("x"), client: "x".repeat(60_000) };
     const small = message(channel, text("x"));
     const said = message(channel, large);
     const ida = await talk.member("ida", channel);
@@ -276,7 +276,7 @@ void t.test(
     const eve = await talk.member("eve", channel);
     const reader = await talk.live.guest();
     await reader.do("chat.subscribe", { channel });
-    const content = { ...text("x"), extra: "x".repeat(60_000) };
+    const content = { ...text("x"), client: "x".repeat(60_000) };
     const events: number[] = [];
     for (let i = 0; i < 10; i++) {
       const { event } = await eve.do("chat.send", message(channel, content));
@@ -317,3 +317,43 @@ void t.test(
     }
   },
 );
+
+void t.test("bytes of the chats of one world", async (t) => {
+  const talk = await startTalk(t, { chatBytesPerDay: 5000 }, [
+    demo(),
+    demo({ id: "other" }),
+  ]);
+  holdRates(t);
+  const channel = await talk.room();
+  const ann = await talk.member("ann", channel);
+  const mod = await talk.moderator("mod");
+  await mod.do("chat.join", { channel });
+  const large = message(channel, text("x".repeat(2000)));
+  const { event } = await ann.do("chat.send", large);
+  t.equal(await mod.code("chat.send", large), "ok");
+  t.equal(await ann.code("chat.send", large), limited, "all people together");
+  const replaces = event.event_id as number;
+  const edit = { ...large, replaces };
+  t.equal(await ann.code("chat.send", edit), limited, "an edit is stored, too");
+  const { content } = large as Json;
+  const token = talk.live.tokenOf({ uid: "host", traits: ["admin", "api"] });
+  const sent = await fetch(
+    `${talk.live.baseUrl}/api/v1/worlds/demo/rooms/${channel}/messages/`,
+    {
+      method: "POST",
+      headers: {
+        authorization: `Bearer ${token}`,
+        "content-type": "application/json",
+      },
+      body: JSON.stringify({ content }),
+    },
+  );
+  t.equal(sent.status, 429, "over HTTP, too");
+  t.equal(await ann.code("chat.send", message(channel, text("x"))), "ok");
+  for (;;) {
+    const small = message(channel, text("x".repeat(100)));
+    if ((await ann.code("chat.send", small)) === limited) break;
+  }
+  const gone = message(channel, { type: "deleted" }, { replaces });
+  t.equal(await mod.code("chat.send", gone), "ok", "moderators clear up");
+});

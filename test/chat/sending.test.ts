@@ -25,6 +25,14 @@ void t.test("sending", async (t) => {
     [text("x"), "ok"],
     [text(" "), "ok"],
     [{ type: "text", body: "x", timestamp: 5, client: "c" }, "ok"],
+    [{ ...text("x"), preview_card: { url: "https://x.test" } }, "ok"],
+    [{ ...text("x"), reply_to: 1, local_id: "l" }, "ok"],
+    [{ ...text("x"), more: 1 }, invalid],
+    [{ ...text("x"), files }, invalid],
+    [{ ...text("x"), constructor: 1 }, invalid],
+    [{ type: "files", files, more: "x" }, invalid],
+    [{ type: "files", files: [{ ...files[0], more: "x" }] }, invalid],
+    [{ ...call, more: 1 }, unsupported, invalid],
     [text(""), "chat.empty"],
     [{ type: "text" }, "chat.empty"],
     [{ type: "text", body: null }, "chat.empty"],
@@ -74,7 +82,7 @@ void t.test("sending", async (t) => {
         const events = await history(ann, channel);
         const stored = code === "ok" ? 1 : 0;
         t.equal(events.length - before, stored, `${name} is stored or not`);
-        if (stored) t.same(events.at(-1).content, content, "other keys, too");
+        if (stored) t.same(events.at(-1).content, content, name);
       }
     }
   });

@@ -44,12 +44,12 @@ void t.test(
   "a message is shown at once, and resolves to its event",
   async (t) => {
     const { channel, stored, wire, hall } = await start(t);
-    const content = { ...text("Hi"), more: ["a"], local_id: "mine" };
+    const content = { ...text("Hi"), client: ["a"], local_id: "mine" };
     const message = channel.send(content);
-    content.more.push("b");
+    content.client.push("b");
     t.match(message.localId, /^[0-9a-f]{32}$/);
     const local_id = message.localId;
-    t.same(message.content, { ...text("Hi"), more: ["a"], local_id });
+    t.same(message.content, { ...text("Hi"), client: ["a"], local_id });
     const event = await message;
     t.same([event], await stored());
     t.same(event.content, message.content);

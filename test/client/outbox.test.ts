@@ -41,10 +41,10 @@ void t.test("a message on its way", async (t) => {
     seen.push(states(outbox.messages));
     if (event) seen.push(event.content);
   });
-  const content = { type: "text", body: "Hi", more: [1] };
+  const content = { type: "text", body: "Hi", client: [1] };
   const message = outbox.post(content);
-  content.more.push(2);
-  t.match(message, { state: "waiting", content: { body: "Hi", more: [1] } });
+  content.client.push(2);
+  t.match(message, { state: "waiting", content: { body: "Hi", client: [1] } });
   t.equal(message.content.local_id, message.localId);
   t.same(states(outbox.messages), ["Hi: waiting"], "it is shown at once");
   await sent(live, room);

@@ -1,7 +1,7 @@
-import { once } from "node:events";
+import { on, once } from "node:events";
 import t, { type Test } from "tap";
 import { WebSocket } from "ws";
-import { loadConfig } from "../../config.js";
+import { type LiveLimits, loadConfig } from "../../config.js";
 import { networkOf } from "../../plugins/limits/guests.js";
 import { startTestServer } from "../../testing.js";
 import { keyOf, tokenOf, until } from "../helper.js";
@@ -32,9 +32,13 @@ void t.test("networks that count as one address", async (t) => {
   }
 });
 
-async function start(t: Test, trustProxy: string[] | false = ["loopback"]) {
+async function start(
+  t: Test,
+  trustProxy: string[] | false = ["loopback"],
+  limits: Partial<LiveLimits> = {},
+) {
   const config = await configOf(testdir(t));
-  const live = { ...loadConfig({}).live, maxConnections: 1000 };
+  const live = { ...loadConfig({}).live, maxConnections: 1000, ...limits };
   const server = await startTestServer({
     config: { ...config, trustProxy, guestsPerMinute: 2, live },
   });
@@ -77,7 +81,7 @@ async function start(t: Test, trustProxy: string[] | false = ["loopback"]) {
     const { status } = await fetch(url, { method: "POST", headers, body });
     return status;
   };
-  return { login, upload, open };
+  return { login, upload, open, server };
 }
 
 void t.test("new guests of one address", async (t) => {
@@ -139,5 +143,73 @@ void t.test("an address that a client makes up", async (t) => {
   for (const client_id of ["a", "b", "c"]) {
     const got = await login({ client_id }, "198.51.100.7");
     t.equal(got, "authenticated", "counts for nothing");
+  }
+});
+
+void t.test("bytes that the guests of one network write", async (t) => {
+  const { open, server } = await start(t, ["loopback"], {
+    guestBytesPerMinute: 3000,
+  });
+  const { value: room } = await server.app.store.rooms.create("demo", {
+    name: "Hall",
+    module_config: [{ type: "chat.native", config: {} }],
+  });
+  // The buckets do not fill up while the test runs.
+  const now = performance.now();
+  t.intercept(performance, "now", { value: () => now });
+  let ids = 0;
+  const enter = async (credentials: object, address: string) => {
+    const ws = await open(address);
+    const ask = async (name: string, payload: object) => {
+      const id = ++ids;
+      ws.send(JSON.stringify([name, id, payload]));
+      for await (const [data] of on(ws, "message")) {
+        const [word, about, body] = JSON.parse(String(data)) as [
+          string,
+          unknown,
+          { code?: string } | undefined,
+        ];
+        if (about === id) return body?.code ?? word;
+      }
+      return "closed";
+    };
+    const entered = once(ws, "message");
+    ws.send(JSON.stringify(["authenticate", credentials]));
+    await entered;
+    await ask("user.update", { profile: { display_name: "a" } });
+    t.equal(await ask("chat.join", { channel: room.id }), "success");
+    return {
+      says: (length: number) =>
+        ask("chat.send", {
+          channel: room.id,
+          event_type: "channel.message",
+          content: { type: "text", body: "x".repeat(length) },
+        }),
+      renames: (length: number) =>
+        ask("user.update", {
+          profile: { display_name: "a", about: "x".repeat(length) },
+        }),
+      leaves: () => ws.terminate(),
+    };
+  };
+  const limited = "protocol.rate_limited";
+  const ann = await enter({ client_id: "ann" }, "198.51.100.7");
+  t.equal(await ann.says(1300), "success");
+  t.equal(await ann.renames(1300), "success");
+  ann.leaves();
+  const bob = await enter({ client_id: "bob" }, "198.51.100.7");
+  t.equal(await bob.says(1300), limited, "the bytes outlive a connection");
+  t.equal(await bob.renames(1300), limited, "profiles count, too");
+  t.equal(await bob.says(10), "success", "there is room for a short one");
+  const signed = await enter(
+    { token: tokenOf(keyOf("demo"), { uid: "u", traits: [] }) },
+    "198.51.100.7",
+  );
+  t.equal(await signed.says(1300), "success", "people with tokens are free");
+  const far = await enter({ client_id: "far" }, "198.51.100.8");
+  t.equal(await far.says(1300), "success", "another network");
+  const here = await enter({ client_id: "here" }, "127.0.0.1");
+  for (let i = 0; i < 3; i++) {
+    t.equal(await here.says(1300), "success", "this machine has no bound");
   }
 });

@@ -466,6 +466,12 @@ void t.test("the event before the login", async (t) => {
     theme_color: "#ffcc00",
     icons: [{ src: "./icon.svg", type: "image/svg+xml" }],
   });
+  // A character that has no room is left out whole.
+  const title = `${"x".repeat(29)}😀`;
+  await store.worlds.update("open", { title: `${title}y` });
+  const named = await call({ url: "/w/open/manifest.webmanifest" });
+  t.match(JSON.parse(named.text), { short_name: title });
+  await store.worlds.update("open", { title: "The open" });
   const icon = await call({ url: "/w/open/icon.svg" });
   t.match(icon.headers["content-type"], "image/svg+xml");
   t.match(icon.text, /fill="#ffcc00".*fill="#000".*>T<\/text>/);

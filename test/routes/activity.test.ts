@@ -84,7 +84,7 @@ void t.test("a reader that is dropped is counted", async (t) => {
   await slow.do("chat.subscribe", { channel: room });
   (slow.ws as unknown as { _socket: { pause(): void } })._socket.pause();
   const { hub, activity } = live.app.live;
-  const content = { ...text("x"), extra: "x".repeat(60_000) };
+  const content = { ...text("x"), client: "x".repeat(60_000) };
   const { restore } = t.intercept(live.app.live.rates, "mayMessage", {
     value: () => true,
   });

@@ -18,6 +18,26 @@ const MAX_CONTENT = 64 * 1024;
 /** How many objects and lists of it may be in each other. */
 const MAX_LEVELS = 10;
 
+/** The keys that the content of each type has. */
+const KEYS = {
+  text: ["body"],
+  files: ["files", "body"],
+  call: ["body"],
+  deleted: [],
+} as const;
+
+/**
+ * The keys that content of every type may have: `local_id` and `client` name the message for
+ * its sender, `reply_to` the message that it answers.
+ */
+const COMMON_KEYS: readonly string[] = [
+  ...["type", "reply_to", "local_id"],
+  ...["timestamp", "client", "preview_card"],
+];
+
+/** The keys that a file may have. */
+const FILE_KEYS: readonly string[] = ["url", "name", "mimeType"];
+
 /** How many files a message may have. */
 const MAX_FILES = 100;
 
@@ -34,6 +54,7 @@ export function contentOf(
   switch (type) {
     case "deleted":
       if (!isEdit) throw unsupported();
+      checkKeys(content, KEYS.deleted);
       return { type };
     case "call":
       // There are no calls yet; a client may announce one elsewhere.
@@ -56,6 +77,7 @@ export function contentOf(
     default:
       throw unsupported();
   }
+  checkKeys(content, KEYS[type]);
   const fault = boundFault(content, MAX_CONTENT, MAX_LEVELS);
   if (fault) throw invalidPayload({ content: [fault] });
   return content;
@@ -68,6 +90,18 @@ const unsupported = () =>
   );
 
 const empty = () => new LiveError("chat.empty", "The message is empty.");
+
+/** Refuses other keys: no page shows them, so they would only fill the disk. */
+function checkKeys(
+  content: Record<string, unknown>,
+  own: readonly string[],
+): void {
+  const isKnown = (key: string) =>
+    COMMON_KEYS.includes(key) || own.includes(key);
+  if (Object.keys(content).every(isKnown)) return;
+  const known = [...own, ...COMMON_KEYS].join(", ");
+  throw invalidPayload({ content: [`May only have the keys ${known}.`] });
+}
 
 function checkText(body: unknown, maxText: number): void {
   const field = "content.body";
@@ -84,14 +118,15 @@ function checkText(body: unknown, maxText: number): void {
 function checkFiles(files: unknown): void {
   const isFile = (file: unknown): boolean => {
     const { url, name } = (file ?? {}) as Record<string, unknown>;
-    return typeof url === "string" && typeof name === "string";
+    if (typeof url !== "string" || typeof name !== "string") return false;
+    return Object.keys(file as object).every((key) => FILE_KEYS.includes(key));
   };
   const areFiles =
     Array.isArray(files) && files.length <= MAX_FILES && files.every(isFile);
   if (areFiles) return;
   throw invalidPayload({
     "content.files": [
-      `Must be a list of at most ${MAX_FILES} objects with the texts url and name.`,
+      `Must be a list of at most ${MAX_FILES} objects with the texts url and name, and mimeType.`,
     ],
   });
 }

@@ -105,6 +105,11 @@ async function send(
   const replaces = isEdit ? eventIdOf(payload.replaces) : undefined;
   const size = Buffer.byteLength(JSON.stringify(content));
   if (!ports.rates.mayMessage(connection, size)) throw rateLimited();
+  // Moderators delete messages in a chat that is full, too.
+  const isDeletion = content.type === "deleted";
+  if (!isDeletion && !ports.rates.mayStore(connection, size)) {
+    throw rateLimited();
+  }
   if (
     direct &&
     isUnused &&

@@ -5,7 +5,11 @@ import { MAX_PROFILE } from "../../../schemas/plain/limits.js";
 import { kindOf } from "../../../db/rules/user-kinds.js";
 import type { Context } from "../../context.js";
 import type { CommandTable } from "../../module.js";
-import { invalidPayload, worldDenied } from "../../rules/problems.js";
+import {
+  invalidPayload,
+  rateLimited,
+  worldDenied,
+} from "../../rules/problems.js";
 import { isSilenced } from "../../rules/rights.js";
 import { finding } from "./finding.js";
 import { decisions } from "./moderation.js";
@@ -59,6 +63,8 @@ async function update(
     ...(profile && { profile }),
     ...(client_state && { client_state }),
   };
+  const size = Buffer.byteLength(JSON.stringify(changes));
+  if (!ports.rates.mayWrite(connection, size)) throw rateLimited();
   const { users } = ports.store;
   await users.update(connection.world, me.id, changes, connection.author);
   connection.loop.afterAnswer(() => ports.forceJoins(connection));

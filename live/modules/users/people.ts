@@ -5,6 +5,7 @@ import { isOutOfReach } from "../../../schemas/plain/permissions.js";
 import { uuid } from "../../../schemas/plain/texts.js";
 import type { Context, Sender } from "../../context.js";
 import type { Presence } from "../../people/presence.js";
+import type { Rates } from "../../people/rates.js";
 import { LiveError, unknownUser, worldDenied } from "../../rules/problems.js";
 import { publicUser } from "../../rules/shapes.js";
 import type { Connection } from "../../socket/connection.js";
@@ -27,6 +28,7 @@ export interface UserPorts {
   readonly store: ScreenPorts["store"] & { readonly users: UserStore };
   readonly presence: Presence;
   readonly searches: Searches;
+  readonly rates: Pick<Rates, "mayWrite">;
   /** Makes the user of a connection a member of the rooms that ask for it. It never rejects. */
   readonly forceJoins: (connection: Connection) => Promise<void>;
 }

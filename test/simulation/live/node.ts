@@ -24,6 +24,8 @@ const limits: LiveLimits = {
   maxText: 5_000,
   commandsPerSecond: 50,
   messagesPerSecond: 20,
+  guestBytesPerMinute: 1024 ** 2,
+  chatBytesPerDay: 1024 ** 3,
   maxUnsent: 1024 * 1024,
   maxUnsentTotal: 100 * 1024 * 1024,
   pingInterval: 10_000,
