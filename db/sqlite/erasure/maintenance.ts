@@ -100,12 +100,16 @@ export class Maintenance {
       if (failed === undefined) this.#overdue.succeeded();
       else this.#overdue.failed(failed);
     });
-    worker.on("error", (error) => this.#overdue.failed(error));
+    let hasFailed = false;
+    worker.on("error", (error) => {
+      hasFailed = true;
+      this.#overdue.failed(error);
+    });
     worker.on("exit", () => {
       this.#worker = undefined;
       if (this.#closing) this.#closing();
-      // An erasure may have come after its last look. One that failed is tried again by the patrol.
-      else this.start();
+      // An erasure may have come after its last look. A thread that failed waits for the patrol.
+      else if (!hasFailed) this.start();
     });
   }
 }
