@@ -87,6 +87,26 @@ export interface paths {
     patch: operations["updateWorld"];
     trace?: never;
   };
+  "/api/v1/worlds/{world_id}/schedule_update": {
+    parameters: {
+      query?: never;
+      header?: never;
+      path?: never;
+      cookie?: never;
+    };
+    get?: never;
+    put?: never;
+    /**
+     * Say that the schedule in pretalx has changed
+     * @description For the plugin of pretalx, as Venueless takes it: clients get `world.schedule.updated`, and `config.pretalx` says that it is connected, and since when. Another place than that of `config.pretalx` is a 401 with a text.
+     */
+    post: operations["updateSchedule"];
+    delete?: never;
+    options?: never;
+    head?: never;
+    patch?: never;
+    trace?: never;
+  };
   "/api/v1/worlds/{world_id}/rooms": {
     parameters: {
       query?: never;
@@ -284,7 +304,11 @@ export interface paths {
     delete?: never;
     options?: never;
     head?: never;
-    patch?: never;
+    /**
+     * Ban, silence or reactivate the person with a uid
+     * @description The person need not have come yet: then it makes the user, so that the decision holds from the first visit on. Nobody moderates themselves, or a person with rights that they lack.
+     */
+    patch: operations["moderateNamedUser"];
     trace?: never;
   };
   "/api/v1/worlds/{world_id}/users/{user_id}": {
@@ -294,7 +318,8 @@ export interface paths {
       path?: never;
       cookie?: never;
     };
-    get?: never;
+    /** Get a user */
+    get: operations["getUser"];
     put?: never;
     post?: never;
     delete?: never;
@@ -318,7 +343,7 @@ export interface paths {
     put?: never;
     /**
      * Forget a user
-     * @description Erases everything that identifies the user. The user's files stay, without an owner.
+     * @description Erases everything that identifies the user. The user's files stay, without an owner. Nobody erases a person with rights that they lack.
      */
     post: operations["deleteUser"];
     delete?: never;
@@ -508,7 +533,7 @@ export interface paths {
     };
     /**
      * Get a report
-     * @description The address of `world.report.status` holds all that it needs. It is good for an hour, as long as the person who asked for it keeps the right.
+     * @description The address of `world.report.status` holds all that it needs. It is good for an hour, but not longer than the token of the person who asked for it, and as long as this person keeps the right.
      */
     get: operations["getReport"];
     put?: never;
@@ -1586,6 +1611,19 @@ export interface components {
        */
       domain?: string;
     };
+    /**
+     * @description The place of a schedule. Both fields must be those of `config.pretalx`; of `domain`, only the host counts.
+     * @example {
+     *       "domain": "https://pretalx.example.org",
+     *       "event": "demo"
+     *     }
+     */
+    ScheduleUpdate: {
+      /** @description An address of pretalx. */
+      domain?: string;
+      /** @description The short name of the event there. */
+      event?: string;
+    };
     /** @description A key that signs the tokens of a world. */
     WorldKey: {
       issuer: string;
@@ -2421,8 +2459,6 @@ export interface components {
       id: string;
       /** @description The uid of its tokens; null for a guest. */
       token_id: string | null;
-      /** @description The client ID of a guest. */
-      client_id: string | null;
       /** @description As in its first token, or as changed since. */
       profile: {
         [key: string]: unknown;
@@ -2445,7 +2481,6 @@ export interface components {
      *         {
      *           "id": "7c9e6679-7425-40de-944b-e07fc1f90ae7",
      *           "token_id": "42",
-     *           "client_id": null,
      *           "profile": {
      *             "display_name": "Ada"
      *           },
@@ -2479,6 +2514,19 @@ export interface components {
       token_id?: string;
     };
     /**
+     * @description What a moderator decides about the person with a `uid`. Unknown fields are refused.
+     * @example {
+     *       "token_id": "order-2000",
+     *       "moderation_state": "banned"
+     *     }
+     */
+    NamedUserChanges: {
+      /** @description The `uid` of the person's tokens. */
+      token_id: string;
+      /** @enum {string} */
+      moderation_state: "none" | "silenced" | "banned";
+    };
+    /**
      * @description What a moderator decides about a user: `none` reactivates. Unknown fields are refused.
      * @example {
      *       "moderation_state": "silenced"
@@ -2497,8 +2545,6 @@ export interface components {
       id: string;
       /** @description The uid of its tokens; null for a guest. */
       token_id: string | null;
-      /** @description The client ID of a guest. */
-      client_id: string | null;
       /** @description As in its first token, or as changed since. */
       profile: {
         [key: string]: unknown;
@@ -2548,7 +2594,7 @@ export interface components {
       state?: "draft" | "active" | "archived";
     };
     /**
-     * @description The fields of an announcement to replace. A draft becomes active, and an active one archived; other states leave it as it is. Unknown fields are refused.
+     * @description The fields of an announcement to replace. A draft becomes active, and an active one archived; a state that cannot follow is refused. Unknown fields are refused.
      * @example {
      *       "state": "archived"
      *     }
@@ -4317,6 +4363,7 @@ export interface operations {
       400: components["responses"]["InvalidData"];
       401: components["responses"]["Unauthenticated"];
       403: components["responses"]["Forbidden"];
+      412: components["responses"]["Changed"];
       413: components["responses"]["TooLarge"];
       415: components["responses"]["NotJson"];
       429: components["responses"]["TooMany"];
@@ -4460,6 +4507,7 @@ export interface operations {
       400: components["responses"]["InvalidData"];
       401: components["responses"]["Unauthenticated"];
       403: components["responses"]["Forbidden"];
+      412: components["responses"]["Changed"];
       413: components["responses"]["TooLarge"];
       415: components["responses"]["NotJson"];
       500: components["responses"]["Failed"];
@@ -4503,6 +4551,58 @@ export interface operations {
       };
       400: components["responses"]["InvalidData"];
       401: components["responses"]["Unauthenticated"];
+      403: components["responses"]["Forbidden"];
+      412: components["responses"]["Changed"];
+      413: components["responses"]["TooLarge"];
+      415: components["responses"]["NotJson"];
+      429: components["responses"]["TooMany"];
+      500: components["responses"]["Failed"];
+      503: components["responses"]["NotNow"];
+    };
+  };
+  updateSchedule: {
+    parameters: {
+      query?: never;
+      header?: never;
+      path: {
+        /**
+         * @description The identifier of a world.
+         * @example sample
+         */
+        world_id: string;
+      };
+      cookie?: never;
+    };
+    requestBody: {
+      content: {
+        "application/json": components["schemas"]["ScheduleUpdate"];
+      };
+    };
+    responses: {
+      /** @description Clients are notified. */
+      200: {
+        headers: {
+          "X-Request-Id": components["headers"]["X-Request-Id"];
+          "X-Content-Type-Options": components["headers"]["X-Content-Type-Options"];
+          "Cache-Control": components["headers"]["Cache-Control"];
+          [name: string]: unknown;
+        };
+        content?: never;
+      };
+      400: components["responses"]["InvalidData"];
+      /** @description No token is accepted, or the world shows another schedule. */
+      401: {
+        headers: {
+          "X-Request-Id": components["headers"]["X-Request-Id"];
+          "X-Content-Type-Options": components["headers"]["X-Content-Type-Options"];
+          "Cache-Control": components["headers"]["Cache-Control"];
+          "WWW-Authenticate": components["headers"]["WWW-Authenticate"];
+          [name: string]: unknown;
+        };
+        content: {
+          "application/json": components["schemas"]["Problem"] | string;
+        };
+      };
       403: components["responses"]["Forbidden"];
       412: components["responses"]["Changed"];
       413: components["responses"]["TooLarge"];
@@ -4593,6 +4693,7 @@ export interface operations {
       400: components["responses"]["InvalidData"];
       401: components["responses"]["Unauthenticated"];
       403: components["responses"]["Forbidden"];
+      412: components["responses"]["Changed"];
       413: components["responses"]["TooLarge"];
       415: components["responses"]["NotJson"];
       429: components["responses"]["TooMany"];
@@ -4795,7 +4896,10 @@ export interface operations {
         /** @description Delete imported sessions that the document no longer has. */
         remove_missing?: "true" | "false";
       };
-      header?: never;
+      header?: {
+        /** @description Do it only in the state that this ETag names. */
+        "If-Match"?: components["parameters"]["IfMatch"];
+      };
       path: {
         /**
          * @description The identifier of a world.
@@ -4831,6 +4935,7 @@ export interface operations {
       400: components["responses"]["InvalidData"];
       401: components["responses"]["Unauthenticated"];
       403: components["responses"]["Forbidden"];
+      412: components["responses"]["Changed"];
       413: components["responses"]["TooLarge"];
       415: components["responses"]["NotJson"];
       429: components["responses"]["TooMany"];
@@ -4926,6 +5031,7 @@ export interface operations {
       400: components["responses"]["InvalidData"];
       401: components["responses"]["Unauthenticated"];
       403: components["responses"]["Forbidden"];
+      412: components["responses"]["Changed"];
       413: components["responses"]["TooLarge"];
       415: components["responses"]["NotJson"];
       429: components["responses"]["TooMany"];
@@ -5149,6 +5255,7 @@ export interface operations {
       400: components["responses"]["InvalidData"];
       401: components["responses"]["Unauthenticated"];
       403: components["responses"]["Forbidden"];
+      412: components["responses"]["Changed"];
       413: components["responses"]["TooLarge"];
       415: components["responses"]["NotJson"];
       429: components["responses"]["TooMany"];
@@ -5304,6 +5411,10 @@ export interface operations {
         /** @description Instead of `page`: empty for the first page, then as in `next`. A page begins where the last one ended, whatever was added or deleted meanwhile. */
         cursor?: string;
         ordering?: "created" | "-created" | "last_seen" | "-last_seen";
+        /** @description Only the user with this `uid` in its tokens. */
+        token_id?: string;
+        /** @description Only the guest with this client ID. It is a credential, so no answer contains it. */
+        client_id?: string;
       };
       header?: never;
       path: {
@@ -5330,6 +5441,84 @@ export interface operations {
         };
       };
       400: components["responses"]["InvalidData"];
+      401: components["responses"]["Unauthenticated"];
+      403: components["responses"]["Forbidden"];
+      429: components["responses"]["TooMany"];
+      500: components["responses"]["Failed"];
+      503: components["responses"]["NotNow"];
+    };
+  };
+  moderateNamedUser: {
+    parameters: {
+      query?: never;
+      header?: never;
+      path: {
+        /**
+         * @description The identifier of a world.
+         * @example sample
+         */
+        world_id: string;
+      };
+      cookie?: never;
+    };
+    requestBody: {
+      content: {
+        "application/json": components["schemas"]["NamedUserChanges"];
+      };
+    };
+    responses: {
+      /** @description A user, with the decision of moderators. A banned user who is silenced stays banned. */
+      200: {
+        headers: {
+          "X-Request-Id": components["headers"]["X-Request-Id"];
+          "X-Content-Type-Options": components["headers"]["X-Content-Type-Options"];
+          "Cache-Control": components["headers"]["Cache-Control"];
+          [name: string]: unknown;
+        };
+        content: {
+          "application/json": components["schemas"]["ModeratedUser"];
+        };
+      };
+      400: components["responses"]["InvalidData"];
+      401: components["responses"]["Unauthenticated"];
+      403: components["responses"]["Forbidden"];
+      412: components["responses"]["Changed"];
+      413: components["responses"]["TooLarge"];
+      415: components["responses"]["NotJson"];
+      429: components["responses"]["TooMany"];
+      500: components["responses"]["Failed"];
+      503: components["responses"]["NotNow"];
+    };
+  };
+  getUser: {
+    parameters: {
+      query?: never;
+      header?: never;
+      path: {
+        /**
+         * @description The identifier of a world.
+         * @example sample
+         */
+        world_id: string;
+        user_id: string;
+      };
+      cookie?: never;
+    };
+    requestBody?: never;
+    responses: {
+      /** @description A user, with the decision of moderators. A banned user who is silenced stays banned. */
+      200: {
+        headers: {
+          "X-Request-Id": components["headers"]["X-Request-Id"];
+          "X-Content-Type-Options": components["headers"]["X-Content-Type-Options"];
+          "Cache-Control": components["headers"]["Cache-Control"];
+          [name: string]: unknown;
+        };
+        content: {
+          "application/json": components["schemas"]["ModeratedUser"];
+        };
+      };
+      400: components["responses"]["Malformed"];
       401: components["responses"]["Unauthenticated"];
       403: components["responses"]["Forbidden"];
       429: components["responses"]["TooMany"];
@@ -5372,6 +5561,7 @@ export interface operations {
       400: components["responses"]["InvalidData"];
       401: components["responses"]["Unauthenticated"];
       403: components["responses"]["Forbidden"];
+      412: components["responses"]["Changed"];
       413: components["responses"]["TooLarge"];
       415: components["responses"]["NotJson"];
       429: components["responses"]["TooMany"];
@@ -5411,6 +5601,7 @@ export interface operations {
       400: components["responses"]["InvalidData"];
       401: components["responses"]["Unauthenticated"];
       403: components["responses"]["Forbidden"];
+      412: components["responses"]["Changed"];
       413: components["responses"]["TooLarge"];
       415: components["responses"]["NotJson"];
       429: components["responses"]["TooMany"];
@@ -5494,6 +5685,7 @@ export interface operations {
       400: components["responses"]["InvalidData"];
       401: components["responses"]["Unauthenticated"];
       403: components["responses"]["Forbidden"];
+      412: components["responses"]["Changed"];
       413: components["responses"]["TooLarge"];
       415: components["responses"]["NotJson"];
       429: components["responses"]["TooMany"];
@@ -5675,6 +5867,7 @@ export interface operations {
       400: components["responses"]["InvalidData"];
       401: components["responses"]["Unauthenticated"];
       403: components["responses"]["Forbidden"];
+      412: components["responses"]["Changed"];
       413: components["responses"]["TooLarge"];
       415: components["responses"]["NotJson"];
       429: components["responses"]["TooMany"];
@@ -5717,6 +5910,7 @@ export interface operations {
       400: components["responses"]["InvalidData"];
       401: components["responses"]["Unauthenticated"];
       403: components["responses"]["Forbidden"];
+      412: components["responses"]["Changed"];
       413: components["responses"]["TooLarge"];
       415: components["responses"]["NotJson"];
       429: components["responses"]["TooMany"];
@@ -5848,6 +6042,7 @@ export interface operations {
       400: components["responses"]["InvalidData"];
       401: components["responses"]["Unauthenticated"];
       403: components["responses"]["Forbidden"];
+      412: components["responses"]["Changed"];
       413: components["responses"]["TooLarge"];
       415: components["responses"]["NotJson"];
       429: components["responses"]["TooMany"];
@@ -6004,6 +6199,7 @@ export interface operations {
       400: components["responses"]["InvalidData"];
       401: components["responses"]["Unauthenticated"];
       403: components["responses"]["Forbidden"];
+      412: components["responses"]["Changed"];
       413: components["responses"]["TooLarge"];
       415: components["responses"]["NotJson"];
       500: components["responses"]["Failed"];
@@ -6207,6 +6403,7 @@ export interface operations {
           "X-Request-Id": components["headers"]["X-Request-Id"];
           "X-Content-Type-Options": components["headers"]["X-Content-Type-Options"];
           "Cache-Control": components["headers"]["Cache-Control"];
+          ETag: components["headers"]["ETag"];
           Location: components["headers"]["Location"];
           [name: string]: unknown;
         };
@@ -6217,6 +6414,7 @@ export interface operations {
       400: components["responses"]["InvalidData"];
       401: components["responses"]["Unauthenticated"];
       403: components["responses"]["Forbidden"];
+      412: components["responses"]["Changed"];
       413: components["responses"]["TooLarge"];
       415: components["responses"]["NotJson"];
       429: components["responses"]["TooMany"];
@@ -6227,7 +6425,10 @@ export interface operations {
   getWebhook: {
     parameters: {
       query?: never;
-      header?: never;
+      header?: {
+        /** @description Answer 304 in the state that this ETag names. */
+        "If-None-Match"?: components["parameters"]["IfNoneMatch"];
+      };
       path: {
         /**
          * @description The identifier of a world.
@@ -6247,12 +6448,14 @@ export interface operations {
           "X-Request-Id": components["headers"]["X-Request-Id"];
           "X-Content-Type-Options": components["headers"]["X-Content-Type-Options"];
           "Cache-Control": components["headers"]["Cache-Control"];
+          ETag: components["headers"]["ETag"];
           [name: string]: unknown;
         };
         content: {
           "application/json": components["schemas"]["Webhook"];
         };
       };
+      304: components["responses"]["NotModified"];
       400: components["responses"]["Malformed"];
       401: components["responses"]["Unauthenticated"];
       403: components["responses"]["Forbidden"];
@@ -6264,7 +6467,10 @@ export interface operations {
   deleteWebhook: {
     parameters: {
       query?: never;
-      header?: never;
+      header?: {
+        /** @description Do it only in the state that this ETag names. */
+        "If-Match"?: components["parameters"]["IfMatch"];
+      };
       path: {
         /**
          * @description The identifier of a world.
@@ -6291,6 +6497,7 @@ export interface operations {
       400: components["responses"]["InvalidData"];
       401: components["responses"]["Unauthenticated"];
       403: components["responses"]["Forbidden"];
+      412: components["responses"]["Changed"];
       413: components["responses"]["TooLarge"];
       415: components["responses"]["NotJson"];
       429: components["responses"]["TooMany"];
@@ -6301,7 +6508,10 @@ export interface operations {
   updateWebhook: {
     parameters: {
       query?: never;
-      header?: never;
+      header?: {
+        /** @description Do it only in the state that this ETag names. */
+        "If-Match"?: components["parameters"]["IfMatch"];
+      };
       path: {
         /**
          * @description The identifier of a world.
@@ -6325,6 +6535,7 @@ export interface operations {
           "X-Request-Id": components["headers"]["X-Request-Id"];
           "X-Content-Type-Options": components["headers"]["X-Content-Type-Options"];
           "Cache-Control": components["headers"]["Cache-Control"];
+          ETag: components["headers"]["ETag"];
           [name: string]: unknown;
         };
         content: {
@@ -6334,6 +6545,7 @@ export interface operations {
       400: components["responses"]["InvalidData"];
       401: components["responses"]["Unauthenticated"];
       403: components["responses"]["Forbidden"];
+      412: components["responses"]["Changed"];
       413: components["responses"]["TooLarge"];
       415: components["responses"]["NotJson"];
       429: components["responses"]["TooMany"];
@@ -6373,6 +6585,7 @@ export interface operations {
       400: components["responses"]["InvalidData"];
       401: components["responses"]["Unauthenticated"];
       403: components["responses"]["Forbidden"];
+      412: components["responses"]["Changed"];
       413: components["responses"]["TooLarge"];
       415: components["responses"]["NotJson"];
       429: components["responses"]["TooMany"];
@@ -6417,6 +6630,7 @@ export interface operations {
       401: components["responses"]["Unauthenticated"];
       403: components["responses"]["Forbidden"];
       410: components["responses"]["Expired"];
+      412: components["responses"]["Changed"];
       413: components["responses"]["TooLarge"];
       415: components["responses"]["NotJson"];
       429: components["responses"]["TooMany"];
@@ -6497,6 +6711,7 @@ export interface operations {
       400: components["responses"]["InvalidData"];
       401: components["responses"]["Unauthenticated"];
       403: components["responses"]["Forbidden"];
+      412: components["responses"]["Changed"];
       413: components["responses"]["TooLarge"];
       415: components["responses"]["NotJson"];
       429: components["responses"]["TooMany"];

@@ -151,6 +151,8 @@ const getUser = endpoint(
   {
     operationId: "getUser",
     summary: "Get a user",
+    description:
+      "With what moderators decided. An erased user is a 403, as one that never was.",
     tags: ["users"],
     params: UserParams,
     response: { 200: ref(ModeratedUser) },
