@@ -38,13 +38,16 @@ export async function errorOf(answer: Response): Promise<FoyerError> {
   if (typeof body !== "object" || body === null) {
     return new FoyerError(status, answer.statusText, {}, retryAfter);
   }
-  const { detail, error, code } = body as Partial<
-    Schemas["Problem"] & Schemas["FileProblem"]
-  >;
+  const {
+    detail,
+    error,
+    code,
+    fields: taken,
+  } = body as Partial<Schemas["Problem"] & Schemas["FileProblem"]>;
   const reason = detail ?? error;
   // A field may be called "detail", but its messages are a list.
   if (typeof reason === "string") {
-    return new FoyerError(status, reason, {}, retryAfter, code ?? error);
+    return new FoyerError(status, reason, taken, retryAfter, code ?? error);
   }
   const fields = body as Record<string, string[]>;
   const sentences = Object.entries(fields).map(

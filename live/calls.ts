@@ -6,7 +6,7 @@ import {
   type Versioned,
 } from "../db/contract/store.js";
 import type { Identity } from "../plugins/auth/identity.js";
-import { forbidden, Refusal } from "../plugins/http/errors.js";
+import { forbidden, missing, Refusal } from "../plugins/http/errors.js";
 import type { Commands } from "../schemas/live/index.js";
 import { InvalidData } from "../schemas/validate.js";
 import type { World } from "../schemas/worlds.js";
@@ -90,7 +90,11 @@ export function callsOf(
         error instanceof StoreError && error.problem === "changed";
       if (expected && isCondition) throw error;
       const refused = liveErrorOf(error, name);
-      throw refused ? refusalOf(refused) : error;
+      if (!refused) throw error;
+      const what = unknown[refused.code];
+      if (what === undefined) throw refusalOf(refused);
+      const state = me.moderation_state;
+      throw missing({ identity, state, world: world.value }, what);
     }
   };
 }
@@ -100,6 +104,14 @@ const fields: Record<string, string> = {
   "chat.empty": "content",
   "chat.unsupported_content_type": "content",
   "chat.unsupported_event_type": "event_type",
+};
+
+/** What is not there, by the code that says so. */
+const unknown: Record<string, string> = {
+  "user.not_found": "user",
+  "announcement.unknown": "announcement",
+  "chat.unknown": "chat",
+  "chat.unknown_event": "message",
 };
 
 /** A refused command in the words of HTTP. A missing thing and a forbidden one get the same answer. */

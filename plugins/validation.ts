@@ -5,6 +5,7 @@ import type {
   FastifyRequest,
   preHandlerHookHandler,
   preParsingHookHandler,
+  preValidationHookHandler,
 } from "fastify";
 import fp from "fastify-plugin";
 import { findLosses } from "../schemas/fidelity.js";
@@ -68,7 +69,8 @@ export const refuseCoded: preParsingHookHandler = (
 ) => {
   const { "content-type": type = "", "content-encoding": coding } = headers;
   if (coding !== undefined && !/^[\s,]*(identity[\s,]*)*$/i.test(coding)) {
-    done(new Refusal(415, "The body may have no Content-Encoding."));
+    const accepted = { "accept-encoding": "identity" };
+    done(new Refusal(415, "The body may have no Content-Encoding.", accepted));
   } else if (!charsetsOf(type).every((charset) => /^utf-?8$/i.test(charset))) {
     done(new Refusal(415, "The charset of the body must be UTF-8."));
   } else done(null, payload);
@@ -115,6 +117,25 @@ function knowFormats(): void {
   for (const [name, format] of compilers.formats()) {
     if (!FormatRegistry.Has(name)) FormatRegistry.Set(name, format);
   }
+}
+
+/**
+ * The hook that refuses parameters that a route does not have. To ignore a misspelled filter would
+ * answer everything.
+ */
+export function refuseUnknown(
+  querystring: TObject | undefined,
+): preValidationHookHandler {
+  const known = new Set(Object.keys(querystring?.properties ?? {}));
+  return ({ query }, _reply, done) => {
+    const unknown = Object.keys(query as Texts).filter((it) => !known.has(it));
+    const faults = unknown.map((name): [string, string[]] => [
+      name || "non_field_errors",
+      ["Unknown parameter."],
+    ]);
+    if (faults.length === 0) done();
+    else done(new InvalidData(Object.fromEntries(faults)));
+  };
 }
 
 type Texts = Record<string, unknown>;

@@ -1,6 +1,6 @@
 import type { FastifyPluginAsync, FastifyRequest } from "fastify";
 import { announcementRecord } from "../live/rules/shapes.js";
-import { forbidden } from "../plugins/http/errors.js";
+import { missingTo } from "../plugins/http/errors.js";
 import { allowSameId } from "../plugins/validation.js";
 import {
   Announcement,
@@ -43,7 +43,7 @@ const routes: FastifyPluginAsync = async (app) => {
 async function announcementNamed(request: FastifyRequest, id: string) {
   const all = await perform(request, "announcement.list", {});
   const found = all.find((announcement) => announcement.id === id);
-  if (!found) throw forbidden();
+  if (!found) throw missingTo(request, "announcement");
   return announcementRecord(found);
 }
 

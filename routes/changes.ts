@@ -34,13 +34,20 @@ const routes: FastifyPluginAsync = async (app) => {
   });
 };
 
-/** Whether a client asks for a stream, rather than for JSON. */
-const asksForStream = (accept = ""): boolean =>
-  accept
-    .split(",")
-    .map((part) => part.split(";", 1)[0]!.trim().toLowerCase())
-    .find((type) => [STREAM, "application/json", "*/*"].includes(type)) ===
-  STREAM;
+/** Whether a client prefers a stream to JSON: by quality, then by order (RFC 9110, section 12.5.1). */
+function asksForStream(accept = ""): boolean {
+  const types = accept.split(",").map((part) => {
+    const [type = "", ...parameters] = part.toLowerCase().split(";");
+    const q = parameters.flatMap((it) => /^ *q=(.*)$/.exec(it)?.[1] ?? []);
+    return { type: type.trim(), quality: Number(q[0] ?? 1) };
+  });
+  const known = types.filter(
+    ({ type, quality }) =>
+      quality > 0 && [STREAM, "application/json", "*/*"].includes(type),
+  );
+  const [first] = known.toSorted((a, b) => b.quality - a.quality);
+  return first?.type === STREAM;
+}
 
 const listChanges = endpoint(
   {

@@ -1,7 +1,7 @@
 import { Type } from "@sinclair/typebox";
 import type { FastifyPluginAsync, FastifyRequest } from "fastify";
 import { authorOf } from "../plugins/auth/author.js";
-import { forbidden } from "../plugins/http/errors.js";
+import { missingTo, Refusal } from "../plugins/http/errors.js";
 import {
   Message,
   MessageDraft,
@@ -96,7 +96,9 @@ const deleteMessage = endpoint(
   },
   async (request, reply) => {
     const { event_id } = request.params;
-    if (!/^[1-9]\d{0,15}$/.test(event_id)) throw forbidden();
+    if (!/^[1-9]\d{0,15}$/.test(event_id)) {
+      throw missingTo(request, "message");
+    }
     const content = { type: "deleted" };
     await send(request, { content, replaces: Number(event_id) });
     return reply.code(204).send(null);
@@ -116,7 +118,13 @@ async function send(
   const hasChat = room.value.module_config.some(
     ({ type }) => type === "chat.native",
   );
-  if (!tokenId || !hasChat) throw forbidden();
+  if (!hasChat) throw missingTo(request, "chat");
+  if (!tokenId) {
+    throw new Refusal(
+      403,
+      "This asks for a token with a uid, which yours lacks.",
+    );
+  }
   request.callerId ??= (
     await server.store.users.enter(
       ...([params.world_id, { tokenId, traits, profile, pretalxId }] as const),

@@ -6,8 +6,10 @@ import type {
   PageSelection,
   UserRecord,
 } from "../db/contract/store.js";
+import { expectVersion } from "../db/rules/preconditions.js";
+import { versioned } from "../db/rules/versions.js";
 import { authorOf } from "../plugins/auth/author.js";
-import { forbidden } from "../plugins/http/errors.js";
+import { forbidden, missingTo } from "../plugins/http/errors.js";
 import { kindOf } from "../db/rules/user-kinds.js";
 import {
   isOutOfReach,
@@ -42,13 +44,16 @@ const DELETE_USER = "/api/v1/worlds/:world_id/delete_user";
 /** The users of a world. Logins and uploads create them. */
 const routes: FastifyPluginAsync = async (app) => {
   app.get(USERS, { config: { requires: ["user.list"] }, ...listUsers });
-  app.get(USER, { config: { requires: ["user.list"] }, ...getUser });
+  app.get(USER, {
+    config: { requires: ["user.list"], versioned: true },
+    ...getUser,
+  });
   app.patch(USERS, {
     config: { requires: [...LIVE, "user.manage"] },
     ...moderateNamedUser,
   });
   app.patch(USER, {
-    config: { requires: [...LIVE, "user.manage"] },
+    config: { requires: [...LIVE, "user.manage"], versioned: true },
     ...moderateUser,
   });
   app.post(DELETE_USER, {
@@ -147,6 +152,13 @@ const wordOf = (state: ModerationState) => (state === "" ? "none" : state);
 const jsonOfModerated = (user: UserRecord): string =>
   `${jsonOfUser(user).slice(0, -1)},"moderation_state":${JSON.stringify(wordOf(user.moderation_state))}}`;
 
+const recordOf = (user: UserRecord) =>
+  versioned(
+    () => user,
+    () => jsonOfModerated(user),
+    0,
+  );
+
 const getUser = endpoint(
   {
     operationId: "getUser",
@@ -160,8 +172,10 @@ const getUser = endpoint(
   async (request, reply) => {
     const { world_id, user_id } = request.params;
     const user = await request.server.store.users.get(world_id, user_id);
-    if (!user || user.deleted || kindOf(user) !== "person") throw forbidden();
-    return reply.sendJson(jsonOfModerated(user));
+    if (!user || user.deleted || kindOf(user) !== "person") {
+      throw missingTo(request, "user");
+    }
+    return reply.sendVersioned(recordOf(user));
   },
 );
 
@@ -210,11 +224,18 @@ const moderateUser = endpoint(
   },
   async (request, reply) => {
     const { world_id, user_id: id } = request.params;
+    const { users } = request.server.store;
+    const versions = request.expectedVersions();
+    if (versions) {
+      const present = await users.get(world_id, id);
+      if (!present || present.deleted) throw missingTo(request, "user");
+      expectVersion(() => recordOf(present).version, versions);
+    }
     const command = commands[request.body.moderation_state];
     await perform(request, command, { id });
-    const user = await request.server.store.users.get(world_id, id);
-    if (!user) throw forbidden();
-    return reply.sendJson(jsonOfModerated(user));
+    const user = await users.get(world_id, id);
+    if (!user) throw missingTo(request, "user");
+    return reply.sendVersioned(recordOf(user));
   },
 );
 

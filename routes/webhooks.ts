@@ -10,7 +10,7 @@ import type {
 import { authorOf } from "../plugins/auth/author.js";
 import { positionOf } from "../plugins/feed/page.js";
 import { cursorRefusal } from "../plugins/feed/refusals.js";
-import { forbidden } from "../plugins/http/errors.js";
+import { beyondQuota, missingTo } from "../plugins/http/errors.js";
 import { responseRef } from "../plugins/openapi/parts.js";
 import { newSecret } from "../plugins/webhooks/message.js";
 import { send } from "../plugins/webhooks/sending.js";
@@ -43,7 +43,10 @@ const routes: FastifyPluginAsync = async (app) => {
   const config = { requires: ["world.feed", "world.update"] } as const;
   app.get(WEBHOOKS, { config, ...listWebhooks });
   const versioned = { ...config, versioned: true } as const;
-  app.post(WEBHOOKS, { config: versioned, ...createWebhook });
+  app.post(WEBHOOKS, {
+    config: { ...versioned, answers: { 409: responseRef("Conflict") } },
+    ...createWebhook,
+  });
   app.get(WEBHOOK, { config: versioned, ...getWebhook });
   app.patch(WEBHOOK, { config: versioned, ...updateWebhook });
   app.delete(WEBHOOK, { config: versioned, ...deleteWebhook });
@@ -100,7 +103,7 @@ async function webhookOf(
 ): Promise<StoredWebhook> {
   const { world_id, webhook_id } = request.params;
   const found = await request.server.store.webhooks.get(world_id, webhook_id);
-  if (!found) throw forbidden();
+  if (!found) throw missingTo(request, "webhook");
   return found;
 }
 
@@ -172,7 +175,7 @@ const createWebhook = endpoint(
       return reply.code(201).sendVersioned(recordOf(made, { secret }));
     } catch (error) {
       if (error instanceof StoreError && error.problem === "quota") {
-        throw new InvalidData({ non_field_errors: [error.message] });
+        throw beyondQuota(error.message);
       }
       throw error;
     }

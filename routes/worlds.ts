@@ -83,12 +83,9 @@ const updateWorld = endpoint(
     const faults = await issuerFaults(config, outbound);
     if (Object.keys(faults).length > 0) throw new InvalidData(faults);
     return reply.sendVersioned(
-      await store.worlds.update(
-        world_id,
-        request.body,
-        versions,
-        authorOf(request),
-      ),
+      await store.worlds
+        .update(world_id, request.body, versions, authorOf(request))
+        .catch(refuseTaken),
     );
   },
 );
@@ -145,6 +142,13 @@ const hostOf = (address: unknown): string =>
   typeof address === "string" && URL.canParse(address)
     ? new URL(address).hostname
     : "";
+
+/** Other routes answer a conflict with a 409. This one is older, and its clients know the 400. */
+function refuseTaken(error: unknown): never {
+  if (!(error instanceof StoreError && error.problem === "taken")) throw error;
+  const { field = "domain" } = error;
+  throw new InvalidData({ [field]: ["Another world has it already."] });
+}
 
 /**
  * Checks what the schema of the dates of an event cannot say.

@@ -1,4 +1,5 @@
 import { Type, type Static } from "@sinclair/typebox";
+import { time } from "./event-dates.js";
 import { SentAnnouncement } from "./live/announcements.js";
 import { PageOf } from "./pages.js";
 import { OneOf, Text, TextOrNull } from "./values.js";
@@ -21,6 +22,7 @@ export const Announcement = Type.Object(SentAnnouncement.properties, {
 
 const state = OneOf("draft", "active", "archived");
 const show_until = TextOrNull({
+  ...time,
   description:
     "Until when it is shown, such as 2027-03-01T13:00:00Z; null for ever.",
 });

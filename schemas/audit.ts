@@ -1,4 +1,5 @@
 import { Type } from "@sinclair/typebox";
+import { time } from "./event-dates.js";
 import { FeedAuthor } from "./feed.js";
 import { PageOf, PageQuery } from "./pages.js";
 import { ref, Text } from "./values.js";
@@ -12,8 +13,12 @@ export const AuditQuery = Type.Object({
   type: Type.Optional(
     Text({ description: "Types, separated by commas; room.* for a kind." }),
   ),
-  after: Type.Optional(Text({ description: "Only later than this time." })),
-  before: Type.Optional(Text({ description: "Only earlier than this time." })),
+  after: Type.Optional(
+    Text({ ...time, description: "Only later than this time." }),
+  ),
+  before: Type.Optional(
+    Text({ ...time, description: "Only earlier than this time." }),
+  ),
 });
 
 /** What changed in a field. */

@@ -1,5 +1,5 @@
 import { Type, type Static } from "@sinclair/typebox";
-import { OneOf } from "./values.js";
+import { OneOf, ref } from "./values.js";
 
 /** The codes for programs that say why a call failed. */
 export const problemCodes = [
@@ -9,7 +9,10 @@ export const problemCodes = [
   "method_not_allowed",
   "unsupported_media_type",
   "too_large",
+  "missing",
   "changed",
+  "conflict",
+  "quota",
   "cursor_expired",
   "invalid_json",
   "invalid_request",
@@ -18,23 +21,6 @@ export const problemCodes = [
   "fault",
 ] as const;
 export type ProblemCode = (typeof problemCodes)[number];
-
-/** Why a call failed, in a sentence for people and a word for programs. */
-export const Problem = Type.Object(
-  { detail: Type.String(), code: OneOf(...problemCodes) },
-  {
-    $id: "Problem",
-    description:
-      "Why a call failed, in a sentence for people and a word for programs.",
-    examples: [
-      {
-        detail: "You do not have permission to perform this action.",
-        code: "forbidden",
-      },
-    ],
-  },
-);
-export type Problem = Static<typeof Problem>;
 
 const messages = Type.Array(Type.String());
 
@@ -64,3 +50,24 @@ export const Faults = Type.Unsafe<Record<string, string[]>>(
   ),
 );
 export type Faults = Static<typeof Faults>;
+
+/** Why a call failed, in a sentence for people and a word for programs. */
+export const Problem = Type.Object(
+  {
+    detail: Type.String(),
+    code: OneOf(...problemCodes),
+    fields: Type.Optional(ref(Faults)),
+  },
+  {
+    $id: "Problem",
+    description:
+      "Why a call failed, in a sentence for people and a word for programs. A `conflict` has the fields whose values something else has.",
+    examples: [
+      {
+        detail: "You do not have permission to perform this action.",
+        code: "forbidden",
+      },
+    ],
+  },
+);
+export type Problem = Static<typeof Problem>;

@@ -1,8 +1,9 @@
 import { type Static, Type } from "@sinclair/typebox";
 import { cursor } from "./feed.js";
 import { PageOf } from "./pages.js";
+import { FEED_PATTERNS } from "./plain/feed.js";
 import { Expected } from "./plain/texts.js";
-import { List, Text } from "./values.js";
+import { List, OneOf, Text } from "./values.js";
 
 const numberOrNull = (description: string) =>
   Type.Unsafe<number | null>({ type: ["integer", "null"], description });
@@ -20,7 +21,7 @@ const settings = {
     [Expected]: "an address like https://example.org/path",
     description: "Where the changes go: https, at a public address.",
   }),
-  types: List(Text({ minLength: 1, maxLength: 100 }), 100, {
+  types: List(OneOf(...FEED_PATTERNS), 100, {
     minItems: 1,
     description:
       'Types of the change feed, also as room.*; ["*"] for everything.',
@@ -75,6 +76,8 @@ export const Webhook = Type.Object(
   {
     id: Type.String({ format: "uuid" }),
     ...settings,
+    // Older versions took any text.
+    types: Type.Array(Type.String()),
     created_at: Type.String({ format: "date-time" }),
     state: WebhookState,
     secret: Type.Optional(

@@ -61,6 +61,8 @@ export const NO_PROGRAM: Program = Object.freeze({
 /** A write that was refused for its values, with what is wrong with them by field. */
 export interface Refused {
   readonly faults: Faults;
+  /** If it is another session or speaker that has a value, or if the program would be too large. */
+  readonly problem?: "taken" | "quota" | undefined;
 }
 
 /** A session as it was written, and what its author may want to know. */

@@ -1,4 +1,5 @@
 import type { Faults } from "../../schemas/errors.js";
+import type { Refused } from "../contract/program.js";
 import {
   LONGEST_SESSION,
   MAX_PROGRAM,
@@ -174,6 +175,18 @@ export function speakerFaults(
   }
   return faultsOf(found);
 }
+
+/** A refusal for its values. An `import_id` has no fault but that another one has it. */
+export const refused = (faults: Faults): Refused => {
+  const isTaken = Object.keys(faults).join() === "import_id";
+  return { faults, ...(isTaken && { problem: "taken" }) };
+};
+
+/** A refusal as the program would be too large. */
+export const refusedSize = (faults: Faults): Refused => ({
+  faults,
+  problem: "quota",
+});
 
 /** How much a world has of its program. */
 export interface ProgramSize {

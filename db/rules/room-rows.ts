@@ -72,7 +72,10 @@ export function roomChanges(
     const stored = columnOf(name, value, old);
     const before =
       name === "domain" ? ownDomain : old[name as keyof WholeRoomRow];
-    if (stored !== before) changed[name] = stored;
+    // A room without a domain of its own shows the world's, which comes back with a whole room.
+    const isShown =
+      name === "domain" && ownDomain === null && value === old.domain;
+    if (stored !== before && !isShown) changed[name] = stored;
   }
   return changed;
 }

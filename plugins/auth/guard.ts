@@ -15,7 +15,12 @@ import {
 import { expectPermissions } from "../options.js";
 import type { Room } from "../../schemas/rooms.js";
 import type { World } from "../../schemas/worlds.js";
-import { forbidden, type Refusal, unauthenticated } from "../http/errors.js";
+import {
+  forbidden,
+  missing,
+  type Refusal,
+  unauthenticated,
+} from "../http/errors.js";
 import {
   type Credentials,
   type Identified,
@@ -189,7 +194,11 @@ export async function authorize(
     tokenId === undefined
       ? undefined
       : await store.users.find(world_id, { tokenId });
-  if (!admit(request, requires, found, room, user)) throw forbidden();
+  if (admit(request, requires, found, room, user)) return;
+  const state = user?.moderation_state ?? "";
+  throw room_id !== undefined && !room
+    ? missing({ identity, state, world: world.value }, "room")
+    : forbidden();
 }
 
 /**

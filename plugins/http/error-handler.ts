@@ -10,9 +10,10 @@ import {
   UNKNOWN,
 } from "../../schemas/validate.js";
 import {
+  Conflict,
   FileRefusal,
-  forbidden,
   invalidJson,
+  missingTo,
   problemOf,
   Refusal,
 } from "./errors.js";
@@ -23,13 +24,16 @@ const unavailable = (detail: string, seconds: number) =>
 
 const storeRefusals: Record<
   StoreProblem,
-  (error: StoreError) => Refusal | InvalidData | FileRefusal
+  (
+    error: StoreError,
+    request: FastifyRequest,
+  ) => Refusal | InvalidData | FileRefusal
 > = {
-  absent: forbidden,
+  absent: ({ field = "thing" }, request) => missingTo(request, field),
   changed: () =>
     new Refusal(412, "It was changed in between. Get it again, and try again."),
   taken: ({ field = "id" }) =>
-    new InvalidData({ [field]: ["Another world has it already."] }),
+    new Conflict({ [field]: ["Another world has it already."] }),
   busy: () => unavailable("The database is busy. Try again soon.", 1),
   large: () =>
     new InvalidData({
@@ -96,6 +100,7 @@ function faultsOf(
 /** The refusal for the client; undefined for a fault of the server. */
 function refusalOf(
   error: FastifyError,
+  request: FastifyRequest,
 ): Refusal | InvalidData | FileRefusal | undefined {
   if (
     error instanceof Refusal ||
@@ -104,7 +109,9 @@ function refusalOf(
   ) {
     return error;
   }
-  if (error instanceof StoreError) return storeRefusals[error.problem](error);
+  if (error instanceof StoreError) {
+    return storeRefusals[error.problem](error, request);
+  }
   if (error.validation && error.statusCode === 400)
     return new InvalidData(faultsOf(error.validation));
   // A 416 has the length of the file in its headers.
@@ -128,7 +135,7 @@ export function answerError(
   request: FastifyRequest,
   reply: FastifyReply,
 ): FastifyReply {
-  const refusal = refusalOf(error);
+  const refusal = refusalOf(error, request);
   const status = refusal?.statusCode ?? 500;
   // A refusal is intended. Under load, a line for each would add load. A search ends as
   // busy when its client goes before its turn.
@@ -154,13 +161,14 @@ export function answerError(
     return reply.send({ error: refusal.code });
   if (refusal) reply.headers(refusal.headers);
   if (refusal?.message === "") return reply.send();
-  return reply.send(
-    problemOf(
+  return reply.send({
+    ...problemOf(
       status,
       refusal?.message ?? "Internal server error.",
       refusal?.code,
     ),
-  );
+    ...(refusal instanceof Conflict && { fields: refusal.fields }),
+  });
 }
 
 /** Gives every error its shape. */

@@ -1,4 +1,9 @@
-import type { Problem, ProblemCode } from "../../schemas/errors.js";
+import type { FastifyRequest } from "fastify";
+import type { UserRecord } from "../../db/contract/store.js";
+import type { Faults, Problem, ProblemCode } from "../../schemas/errors.js";
+import { isWithheld, may } from "../../schemas/plain/permissions.js";
+import type { World } from "../../schemas/worlds.js";
+import type { Identity } from "../auth/identity.js";
 import { Stackless } from "../stackless.js";
 
 /** The code of a problem by its status; any other 4xx is `invalid_request`. */
@@ -6,6 +11,7 @@ const codes: Record<number, ProblemCode> = {
   401: "unauthenticated",
   403: "forbidden",
   404: "not_found",
+  409: "conflict",
   405: "method_not_allowed",
   412: "changed",
   413: "too_large",
@@ -43,6 +49,17 @@ export class Refusal extends Stackless {
   }
 }
 
+/** Something else has a value of these fields already: 409. */
+export class Conflict extends Refusal {
+  constructor(readonly fields: Faults) {
+    super(409, Object.values(fields).flat().join(" "), {}, "conflict");
+  }
+}
+
+/** The world has as much as it may have: 409. */
+export const beyondQuota = (detail: string) =>
+  new Refusal(409, detail, {}, "quota");
+
 /** JSON that does not parse. */
 export const invalidJson = (detail: string) =>
   new Refusal(400, detail, {}, "invalid_json");
@@ -60,6 +77,40 @@ export class FileRefusal extends Error {
   }
 }
 
-/** A missing thing and a forbidden one get the same answer, to the byte. */
+/**
+ * A missing thing and a forbidden one get the same answer, to the byte, but for callers who may
+ * know what there is: see {@link missing}.
+ */
 export const forbidden = () =>
   new Refusal(403, "You do not have permission to perform this action.");
+
+/** Who calls, as far as it decides about what they may know. */
+interface Caller {
+  readonly identity: Pick<Identity, "traits">;
+  readonly state: UserRecord["moderation_state"];
+  readonly world: World;
+}
+
+/**
+ * There is no such thing: to callers who hold `world.update` it says so, to others what
+ * {@link forbidden} says. Never for a thing that the caller may not see.
+ * @param what such as "room".
+ */
+export const missing = (
+  { identity, state, world }: Caller,
+  what: string,
+): Refusal =>
+  may(identity, ["world.update"], { world }) &&
+  state !== "banned" &&
+  !isWithheld(state, "world.update")
+    ? new Refusal(403, `There is no such ${what}.`, {}, "missing")
+    : forbidden();
+
+/** The same for the caller of a request. */
+export const missingTo = (
+  { caller: identity, callerState: state, world }: FastifyRequest,
+  what: string,
+): Refusal =>
+  world && (identity as Identity | undefined)
+    ? missing({ identity, state, world: world.value }, what)
+    : forbidden();

@@ -5,6 +5,7 @@ import type {
   onRequestHookHandler,
   RouteOptions,
 } from "fastify";
+import type { TObject } from "@sinclair/typebox";
 import fp from "fastify-plugin";
 import type { LoadLimits } from "../../config.js";
 import { guardOf } from "../auth/guard.js";
@@ -12,7 +13,7 @@ import overload from "../limits/overload.js";
 import rate from "../limits/rate.js";
 import type { Gather } from "../gather.js";
 import { isConditional, unversioned } from "../replies.js";
-import { refuseCoded } from "../validation.js";
+import { refuseCoded, refuseUnknown } from "../validation.js";
 import baseUrl from "./base-url.js";
 import { guardBodyLimits } from "./body-limits.js";
 import connections, { refuseWhileStopping, awaitTurn } from "./connections.js";
@@ -182,6 +183,11 @@ function hooksOf(app: FastifyInstance, route: RouteOptions) {
       // After every hook that may refuse, and before the body is read.
       mayHaveBody && askForBody,
     ],
+    preValidation: [
+      // 400 for parameters that it does not have.
+      isOperation && refuseUnknown(route.schema?.querystring as TObject),
+      route.preValidation,
+    ],
     preHandler: [
       // 412 for a version of what has none.
       mayHaveBody && isOperation && !isConditional(route) && unversioned,
@@ -206,9 +212,13 @@ export function composeRoutes(app: FastifyInstance): void {
   }
   app.decorateRequest("admission", undefined);
   app.addHook("onRoute", function (route) {
-    const { onRequest, preParsing, preHandler } = hooksOf(this, route);
+    const { onRequest, preParsing, preValidation, preHandler } = hooksOf(
+      this,
+      route,
+    );
     route.onRequest = onRequest.flat().filter((hook) => !!hook);
     route.preParsing = preParsing.flat().filter((hook) => !!hook);
+    route.preValidation = preValidation.flat().filter((hook) => !!hook);
     route.preHandler = preHandler.flat().filter((hook) => !!hook);
   });
   guardBodyLimits(app);

@@ -152,7 +152,7 @@ function refusalsOf(route: RouteOptions): JsonObject {
     304: condition === "IfNoneMatch" && "NotModified",
     400: upload
       ? "InvalidFile"
-      : writes || route.schema?.querystring !== undefined
+      : writes || route.url.startsWith("/api/v1/")
         ? "InvalidData"
         : "Malformed",
     401: guarded && "Unauthenticated",

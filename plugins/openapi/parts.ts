@@ -46,6 +46,10 @@ export const headers = {
     description: "Where it is.",
     schema: { type: "string", format: "uri" },
   },
+  "Accept-Encoding": {
+    description: "How a body may be coded.",
+    schema: { type: "string", const: "identity" },
+  },
   "WWW-Authenticate": {
     description: "How a caller authenticates.",
     schema: { type: "string", const: "Bearer" },
@@ -188,10 +192,17 @@ export const responses = {
     "WWW-Authenticate",
     "Cache-Control",
   ),
-  Forbidden: refused(
-    "It does not exist, or the caller may not.",
-    "forbidden",
-    "You do not have permission to perform this action.",
+  Forbidden: refusal(
+    "It does not exist, or the caller may not. Callers who hold `world.update` read which (`missing`).",
+    {
+      ...problem(
+        "forbidden",
+        "You do not have permission to perform this action.",
+      ),
+      ...problem("missing", "There is no such room."),
+    },
+    [Problem],
+    "Cache-Control",
   ),
   NoUpload: refusal("The caller may not upload here.", {}, []),
   NotFound: refusal(
@@ -203,6 +214,21 @@ export const responses = {
     "Entries after the cursor are not kept any more.",
     "cursor_expired",
     "Entries after this cursor are not kept any more.",
+  ),
+  Conflict: refusal(
+    "Something else has a value already (`conflict`), or the world has as much as it may have (`quota`).",
+    {
+      conflict: {
+        value: {
+          detail: "Another session has it already.",
+          code: "conflict",
+          fields: { import_id: ["Another session has it already."] },
+        },
+      },
+      ...problem("quota", "A world may have at most 20 webhooks."),
+    },
+    [Problem],
+    "Cache-Control",
   ),
   Changed: refused(
     "It was changed in between.",
@@ -218,6 +244,7 @@ export const responses = {
     "The body is not JSON.",
     "unsupported_media_type",
     "The body must be JSON, sent with Content-Type: application/json.",
+    "Accept-Encoding",
   ),
   TooMany: refused(
     "Too many requests in a minute.",

@@ -1,6 +1,7 @@
 import type { FastifyRequest } from "fastify";
 import type { Program, Refused } from "../../db/contract/program.js";
 import { StoreError, type Versioned } from "../../db/contract/store.js";
+import { beyondQuota, Conflict } from "../../plugins/http/errors.js";
 import type { Reader } from "../../db/rules/program-views.js";
 import { hostOf } from "../../db/rules/program-uploads.js";
 import { isWithheld, may, SEE } from "../../schemas/plain/permissions.js";
@@ -74,11 +75,16 @@ export async function jsonPageOf<T>(
 
 /**
  * The result of a write.
- * @throws {InvalidData} if the store refused its values.
+ * @throws {InvalidData | Refusal} if the store refused its values.
  */
 export function accepted<T extends object>(written: T | Refused): T {
-  if ("faults" in written) throw new InvalidData(written.faults);
-  return written;
+  if (!("faults" in written)) return written;
+  const { faults, problem } = written;
+  if (problem === "taken") throw new Conflict(faults);
+  if (problem === "quota") {
+    throw beyondQuota(Object.values(faults).flat().join(" "));
+  }
+  throw new InvalidData(faults);
 }
 
 /** The hosts under which uploads of the world of a request have addresses. */

@@ -1,12 +1,11 @@
 import type { Versioned } from "../../db/contract/store.js";
 import { foldCase } from "../../db/rules/rows.js";
-import { timeIn } from "../../schemas/plain/times.js";
 import type {
   Session,
   SessionsQuery,
   Speaker,
 } from "../../schemas/program/program.js";
-import { InvalidData } from "../../schemas/validate.js";
+import { timeIn } from "../results/times.js";
 
 /**
  * The filter that a query describes.
@@ -18,8 +17,8 @@ export function filterOf(
   speakers: readonly Versioned<Speaker>[],
 ): (session: Session) => boolean {
   const { room, speaker, track, search } = query;
-  const from = timeOf("from", query.from);
-  const to = timeOf("to", query.to);
+  const from = timeIn("from", query.from);
+  const to = timeIn("to", query.to);
   const matches = search === undefined ? undefined : finder(search, speakers);
   return (session) =>
     (room === undefined || session.room_id === room) &&
@@ -27,13 +26,6 @@ export function filterOf(
     (track === undefined || session.track === track) &&
     overlaps(session, from, to) &&
     (matches === undefined || matches(session));
-}
-
-function timeOf(field: string, text: string | undefined): number | undefined {
-  if (text === undefined) return undefined;
-  const time = timeIn(text);
-  if (time !== undefined) return time;
-  throw new InvalidData({ [field]: ["Must be a time that exists."] });
 }
 
 /** Whether a session overlaps a time. Without a start and an end, it overlaps none. */

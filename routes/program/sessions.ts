@@ -1,7 +1,8 @@
 import { Type } from "@sinclair/typebox";
 import type { FastifyPluginAsync, FastifyRequest } from "fastify";
 import { authorOf } from "../../plugins/auth/author.js";
-import { forbidden } from "../../plugins/http/errors.js";
+import { forbidden, missingTo } from "../../plugins/http/errors.js";
+import { responseRef } from "../../plugins/openapi/parts.js";
 import { allowSameId } from "../../plugins/validation.js";
 import type { SessionWritten } from "../../db/contract/program.js";
 import type { Versioned } from "../../db/contract/store.js";
@@ -28,12 +29,13 @@ const SESSION = "/api/v1/worlds/:world_id/sessions/:session_id/";
 
 /** The sessions of the program of a world. */
 const routes: FastifyPluginAsync = async (app) => {
+  const answers = { 409: responseRef("Conflict") };
   app.get(SESSIONS, {
     config: { requires: ["program.read"] },
     ...listSessions,
   });
   app.post(SESSIONS, {
-    config: { requires: ["program.update"], versioned: true },
+    config: { requires: ["program.update"], versioned: true, answers },
     ...createSession,
   });
   app.get(SESSION, {
@@ -41,7 +43,7 @@ const routes: FastifyPluginAsync = async (app) => {
     ...getSession,
   });
   app.patch(SESSION, {
-    config: { requires: ["program.update"], versioned: true },
+    config: { requires: ["program.update"], versioned: true, answers },
     ...allowSameId("session_id"),
     ...updateSession,
   });
@@ -195,7 +197,7 @@ async function find(
 ): Promise<Versioned<Session>> {
   const program = await request.server.store.program.get(world);
   const session = program.sessions.find(({ value }) => value.id === id);
-  if (!session) throw forbidden();
+  if (!session) throw missingTo(request, "session");
   const reader = await readerOf(request, { sessions: [session] });
   if (!seesSession(reader, session.value)) throw forbidden();
   return session;

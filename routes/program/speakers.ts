@@ -1,7 +1,8 @@
 import { Type } from "@sinclair/typebox";
 import type { FastifyPluginAsync, FastifyRequest } from "fastify";
 import { authorOf } from "../../plugins/auth/author.js";
-import { forbidden } from "../../plugins/http/errors.js";
+import { forbidden, missingTo } from "../../plugins/http/errors.js";
+import { responseRef } from "../../plugins/openapi/parts.js";
 import { allowSameId } from "../../plugins/validation.js";
 import type { Versioned } from "../../db/contract/store.js";
 import { seenProgram } from "../../db/rules/program-views.js";
@@ -24,12 +25,13 @@ const SPEAKER = "/api/v1/worlds/:world_id/speakers/:speaker_id/";
 
 /** The speakers of the program of a world. */
 const routes: FastifyPluginAsync = async (app) => {
+  const answers = { 409: responseRef("Conflict") };
   app.get(SPEAKERS, {
     config: { requires: ["program.read"] },
     ...listSpeakers,
   });
   app.post(SPEAKERS, {
-    config: { requires: ["program.update"], versioned: true },
+    config: { requires: ["program.update"], versioned: true, answers },
     ...createSpeaker,
   });
   app.get(SPEAKER, {
@@ -37,7 +39,7 @@ const routes: FastifyPluginAsync = async (app) => {
     ...getSpeaker,
   });
   app.patch(SPEAKER, {
-    config: { requires: ["program.update"], versioned: true },
+    config: { requires: ["program.update"], versioned: true, answers },
     ...allowSameId("speaker_id"),
     ...updateSpeaker,
   });
@@ -115,7 +117,12 @@ const getSpeaker = endpoint(
     const { world_id, speaker_id } = request.params;
     const speakers = await seen(request, world_id);
     const speaker = speakers.find(({ value }) => value.id === speaker_id);
-    if (!speaker) throw forbidden();
+    if (!speaker) {
+      const program = await request.server.store.program.get(world_id);
+      throw program.speakers.some(({ value }) => value.id === speaker_id)
+        ? forbidden()
+        : missingTo(request, "speaker");
+    }
     return reply.sendVersioned(speaker);
   },
 );

@@ -9,15 +9,16 @@ import {
 } from "../../db/worlds.js";
 import { tokenAuthor } from "../../plugins/auth/author.js";
 import { operator } from "../../plugins/auth/operator.js";
+import { responseRef } from "../../plugins/openapi/parts.js";
 import { PageQuery } from "../../schemas/pages.js";
 import { linkTo } from "../../schemas/plain/links.js";
 import { domain as domainText, textFault } from "../../schemas/plain/texts.js";
 import { NewWorld, WorldDraft, WorldList } from "../../schemas/servers.js";
 import { InvalidData } from "../../schemas/validate.js";
 import { ref } from "../../schemas/values.js";
-import { WorldParams } from "../../schemas/worlds.js";
+import { type World, WorldParams } from "../../schemas/worlds.js";
 import { endpoint } from "../endpoint.js";
-import { pageLinks } from "../pages.js";
+import { type ListOrder, readPage } from "../pages.js";
 
 const WORLDS = "/api/v1/worlds/";
 
@@ -34,8 +35,17 @@ const routes: FastifyPluginAsync<{ adminToken: string }> = async (
 ) => {
   const config = { requires: operator(adminToken), operated: true } as const;
   app.get(WORLDS, { config, ...listWorlds });
-  app.post(WORLDS, { config, ...createWorld });
+  app.post(WORLDS, {
+    config: { ...config, answers: { 409: responseRef("Conflict") } },
+    ...createWorld,
+  });
   app.delete(`${WORLDS}:world_id/`, { config, ...removeWorld });
+};
+
+const BY_ID: ListOrder<World> = {
+  name: "worlds",
+  types: ["string"],
+  placeOf: ({ id }) => [id],
 };
 
 const listWorlds = endpoint(
@@ -49,24 +59,35 @@ const listWorlds = endpoint(
   },
   async (request) => {
     const { store } = request.server;
-    const { page = 1, page_size: pageSize = 50 } = request.query;
-    const first = (page - 1) * pageSize;
-    const results: { id: string; title: string; domain: string }[] = [];
-    let count = 0;
-    for (let after: string | undefined; ;) {
-      const worlds = await store.worlds.list({
-        ...(after !== undefined && { after }),
-        limit: WORLDS_READ,
-      });
-      for (const { id, title, domain } of worlds) {
-        const isShown = count >= first && results.length < pageSize;
-        if (isShown) results.push({ id, title, domain });
-        count++;
-      }
-      if (worlds.length < WORLDS_READ) break;
-      after = worlds.at(-1)!.id;
-    }
-    const links = pageLinks(request, { page, pageSize, count });
+    const { worlds: count } = await store.counts();
+    const { found, links } = await readPage(
+      ...([request, request.query, BY_ID] as const),
+      async ({ page, pageSize, after: [id] = [] }) => {
+        let after = id === undefined ? undefined : String(id);
+        // Earlier pages are skipped by their last ids.
+        for (let skip = (page - 1) * pageSize; skip > 0 && skip < count;) {
+          const limit = Math.min(skip, WORLDS_READ);
+          const skipped = await store.worlds.list({
+            ...(after !== undefined && { after }),
+            limit,
+          });
+          if (skipped.length === 0) break;
+          after = skipped.at(-1)!.id;
+          skip -= skipped.length;
+        }
+        const isPast = (page - 1) * pageSize >= count && page > 1;
+        const items = isPast
+          ? []
+          : await store.worlds.list({
+              ...(after !== undefined && { after }),
+              limit: pageSize,
+            });
+        return { count, items };
+      },
+    );
+    const results = found.items.map(({ id, title, domain }) => ({
+      ...{ id, title, domain },
+    }));
     return { count, ...links, results };
   },
 );

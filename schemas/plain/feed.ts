@@ -34,6 +34,13 @@ export const FEED_TYPES = [
   "poll.votes",
 ] as const;
 
+/** What selects types: each of them, all of a kind, or all. */
+export const FEED_PATTERNS: readonly string[] = [
+  "*",
+  ...new Set(FEED_TYPES.map((type) => `${type.slice(0, type.indexOf("."))}.*`)),
+  ...FEED_TYPES,
+];
+
 /** The pattern of cursors: numbers of entries. */
 export const CURSOR_PATTERN = "^(0|[1-9]\\d{0,15})$";
 

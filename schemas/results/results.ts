@@ -1,4 +1,5 @@
 import { Type, type Static } from "@sinclair/typebox";
+import { time } from "../event-dates.js";
 import { OneOf, Text } from "../values.js";
 import { WorldParams } from "../worlds.js";
 
@@ -27,6 +28,7 @@ export const ResultsQuery = Type.Object({
   format: Type.Optional(OneOf(...formats)),
   after: Type.Optional(
     Text({
+      ...time,
       description:
         "Of `activity`, and of no other kind: only from this time on.",
     }),

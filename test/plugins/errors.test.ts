@@ -353,7 +353,7 @@ void t.test("what a store may answer", async (t) => {
     code: string,
     retryAfter?: string,
   ][] = [
-    ["absent", 403, "forbidden"],
+    ["absent", 403, "missing"],
     ["busy", 503, "unavailable", "1"],
     ["full", 503, "unavailable", "60"],
     ["unusable", 503, "unavailable", "5"],

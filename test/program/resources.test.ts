@@ -189,11 +189,6 @@ const sessions: [name: string, body: object, faults?: object][] = [
   ],
   ["an import_id of 200", { import_id: of(200) }],
   ["an import_id of 201", { import_id: of(201) }, { import_id: [/200/] }],
-  [
-    "the import_id of another",
-    { import_id: "taken" },
-    { import_id: [/already/] },
-  ],
   ["a draft", { state: "draft" }],
   ["another state", { state: "hidden" }, { state: [/public, draft/] }],
 ];
@@ -215,11 +210,6 @@ const speakers: [name: string, body: object, faults?: object][] = [
   ["an unknown user", { user_id: randomUUID() }, { user_id: [/no such user/] }],
   ["a picture elsewhere", { picture: url }, { picture: [/upload/] }],
   ["the import_id of a session", { import_id: "of a session" }],
-  [
-    "the import_id of another",
-    { import_id: "taken" },
-    { import_id: [/already/] },
-  ],
 ];
 
 void t.test("what sessions and speakers may have", async (t) => {

@@ -446,13 +446,31 @@ void t.test("the server's own API", async (t) => {
   for (const [body, faults] of [
     [{ title: "x" }, { id: [/./] }],
     [{ id: "A", title: "x" }, { id: [/./] }],
-    [{ id: "demo", title: "x" }, { id: [/./] }],
-    [{ id: "x", title: "x", domain: "demo.example.org" }, { domain: [/./] }],
     [{ id: "x", title: "x", template: "x" }, { template: [/./] }],
     [{ id: "x", title: "x", config: {} }, { config: [/./] }],
   ] as const) {
     t.match(await create(body), { status: 400, body: faults });
   }
+  for (const [body, field] of [
+    [{ id: "demo", title: "x" }, "id"],
+    [{ id: "x", title: "x", domain: "demo.example.org" }, "domain"],
+  ] as const) {
+    t.match(await create(body), {
+      status: 409,
+      body: { code: "conflict", fields: { [field]: [/already/] } },
+    });
+  }
+  const [one, two] = await Promise.all(
+    ["", "&cursor="].map(async (more) => {
+      const first = await call({ url: `${url}?page_size=1${more}`, as });
+      const { next } = first.body as { next: string };
+      return (await call({ url: next, as })).body;
+    }),
+  );
+  t.match(one, { count: 2, results: [{ id: "new" }], next: null });
+  t.match(two, { count: 2, results: [{ id: "new" }], next: null });
+  const past = await call({ url: `${url}?page=9`, as });
+  t.match(past.body, { count: 2, results: { length: 0 } });
   // Nothing else, and no other user.
   t.equal((await call({ url: inWorld, as })).status, 401);
   t.equal((await call({ url: `${url}demo/`, as })).status, 401);

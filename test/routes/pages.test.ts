@@ -14,37 +14,59 @@ const rooms = "/api/v1/worlds/demo/rooms/";
 
 void t.test("links keep what else a query holds as it came", async (t) => {
   const { app, store } = await serve(t);
+  // Each search finds all of them.
+  const description = `%FF \uFFFD ä %zz% a b c ? page=1 # "<>`;
   for (const name of ["a", "b", "c"])
-    await store.rooms.create("demo", { name });
+    await store.rooms.create("demo", { name, description });
   const port = await listen(app);
   const cases: [name: string, query: string, next: string][] = [
     ["nothing else", "?page_size=1", "?page_size=1&page=2"],
     [
       "bytes that are no UTF-8",
-      "?x=%FF&page_size=1",
-      "?x=%FF&page_size=1&page=2",
+      "?search=%FF&page_size=1",
+      "?search=%FF&page_size=1&page=2",
     ],
-    ["small letters", "?x=%c3%a4&page_size=1", "?x=%c3%a4&page_size=1&page=2"],
-    ["no escape", "?x=%zz%&page_size=1", "?x=%zz%&page_size=1&page=2"],
+    [
+      "small letters",
+      "?search=%c3%a4&page_size=1",
+      "?search=%c3%a4&page_size=1&page=2",
+    ],
+    [
+      "no escape",
+      "?search=%zz%&page_size=1",
+      "?search=%zz%&page_size=1&page=2",
+    ],
     [
       "a plus and a space",
-      "?x=a+b%20c&page_size=1",
-      "?x=a+b%20c&page_size=1&page=2",
+      "?search=a+b%20c&page_size=1",
+      "?search=a+b%20c&page_size=1&page=2",
     ],
-    ["a question mark", "?x=?&page_size=1", "?x=?&page_size=1&page=2"],
-    ["no values", "?x&&y=&=z&page_size=1", "?x&&y=&=z&page_size=1&page=2"],
-    ["a page in front", "?page=1&page_size=1&x=1", "?page=2&page_size=1&x=1"],
+    [
+      "a question mark",
+      "?search=?&page_size=1",
+      "?search=?&page_size=1&page=2",
+    ],
+    [
+      "no values",
+      "?search&&type=&page_size=1",
+      "?search&&type=&page_size=1&page=2",
+    ],
+    [
+      "a page in front",
+      "?page=1&page_size=1&search=1",
+      "?page=2&page_size=1&search=1",
+    ],
     ["a page in disguise", "?p%61ge=1&page_size=1", "?page=2&page_size=1"],
     [
       "a page that is a value",
-      "?x=page=1&page_size=1",
-      "?x=page=1&page_size=1&page=2",
+      "?search=page=1&page_size=1",
+      "?search=page=1&page_size=1&page=2",
     ],
-    ["a hash", "?x=%23&page_size=1", "?x=%23&page_size=1&page=2"],
+    ["a hash", "?search=%23&page_size=1", "?search=%23&page_size=1&page=2"],
     [
       "a quotation mark",
-      '?x="<>&page_size=1',
-      "?x=%22%3C%3E&page_size=1&page=2",
+      '?search="<>&page_size=1',
+      "?search=%22%3C%3E&page_size=1&page=2",
     ],
   ];
   for (const [name, query, next] of cases) {

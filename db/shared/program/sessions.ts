@@ -5,9 +5,12 @@ import type {
   SessionDraft,
   Warning,
 } from "../../../schemas/program/program.js";
+import type { Refused } from "../../contract/program.js";
 import { absent, expectVersion } from "../../rules/preconditions.js";
 import {
   overlaps,
+  refused,
+  refusedSize,
   sessionFaults,
   withTimes,
 } from "../../rules/program-checks.js";
@@ -47,14 +50,14 @@ export const sessionWrites = (sql: Sql, log: DomainLog) => ({
   async createSession(
     world: string,
     draft: SessionDraft,
-  ): Promise<StoredSession | { faults: Faults }> {
+  ): Promise<StoredSession | Refused> {
     if (!(await isWorld(sql, world))) throw absent("world");
     const { session, faults } = await checked(sql, world, newSession(draft));
-    if (faults) return { faults };
+    if (faults) return refused(faults);
     const row = sessionRow(session, 1);
     const growth = { sessions: 1, characters: sizeOfRow(row) };
     const large = await tooLarge(sql, world, growth);
-    if (large) return { faults: large };
+    if (large) return refusedSize(large);
     await storeSessions(sql, world, [row]);
     const changes = new Changes();
     changes.session(session);
@@ -68,7 +71,7 @@ export const sessionWrites = (sql: Sql, log: DomainLog) => ({
     id: string,
     asked: SessionChanges,
     versions?: readonly string[],
-  ): Promise<StoredSession | { faults: Faults }> {
+  ): Promise<StoredSession | Refused> {
     const row = await find(sql, world, id, versions);
     const before = sessionOf(row).value;
     const { session, faults } = await checked(sql, world, {
@@ -76,7 +79,7 @@ export const sessionWrites = (sql: Sql, log: DomainLog) => ({
       ...asked,
       id,
     });
-    if (faults) return { faults };
+    if (faults) return refused(faults);
     const after = sessionRow(session, row.revision + 1);
     if (isSameRow(row, after)) {
       log.append(world, { type: "session.updated", session: id });
@@ -84,7 +87,7 @@ export const sessionWrites = (sql: Sql, log: DomainLog) => ({
     }
     const growth = { characters: sizeOfRow(after) - sizeOfRow(row) };
     const large = await tooLarge(sql, world, growth);
-    if (large) return { faults: large };
+    if (large) return refusedSize(large);
     await storeSessions(sql, world, [after]);
     const changes = new Changes();
     changes.session(before);

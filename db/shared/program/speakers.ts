@@ -4,8 +4,13 @@ import type {
   SpeakerChanges,
   SpeakerDraft,
 } from "../../../schemas/program/program.js";
+import type { Refused } from "../../contract/program.js";
 import { absent, expectVersion } from "../../rules/preconditions.js";
-import { speakerFaults } from "../../rules/program-checks.js";
+import {
+  refused,
+  refusedSize,
+  speakerFaults,
+} from "../../rules/program-checks.js";
 import {
   changedFields,
   isSameRow,
@@ -43,15 +48,15 @@ export const speakerWrites = (sql: Sql, log: DomainLog) => ({
     world: string,
     draft: SpeakerDraft,
     hosts: readonly string[],
-  ): Promise<SpeakerRow | { faults: Faults }> {
+  ): Promise<SpeakerRow | Refused> {
     if (!(await isWorld(sql, world))) throw absent("world");
     const speaker = newSpeaker(draft);
     const faults = await faultsOf(sql, world, speaker, hosts);
-    if (faults) return { faults };
+    if (faults) return refused(faults);
     const row = speakerRow(speaker, 1);
     const growth = { speakers: 1, characters: sizeOfRow(row) };
     const large = await tooLarge(sql, world, growth);
-    if (large) return { faults: large };
+    if (large) return refusedSize(large);
     await storeSpeakers(sql, world, [row]);
     const changes = new Changes();
     changes.speaker([]);
@@ -66,16 +71,16 @@ export const speakerWrites = (sql: Sql, log: DomainLog) => ({
     asked: SpeakerChanges,
     hosts: readonly string[],
     versions?: readonly string[],
-  ): Promise<SpeakerRow | { faults: Faults }> {
+  ): Promise<SpeakerRow | Refused> {
     const row = await find(sql, world, id, versions);
     const before = speakerOf(row).value;
     const speaker = { ...before, ...asked, id };
     const faults = await faultsOf(sql, world, speaker, hosts, before);
-    if (faults) return { faults };
+    if (faults) return refused(faults);
     const after = speakerRow(speaker, row.revision + 1);
     const growth = { characters: sizeOfRow(after) - sizeOfRow(row) };
     const large = await tooLarge(sql, world, growth);
-    if (large) return { faults: large };
+    if (large) return refusedSize(large);
     const fields = changedFields(before, speaker);
     log.append(world, { type: "speaker.updated", speaker: id, fields });
     if (isSameRow(row, after)) return row;

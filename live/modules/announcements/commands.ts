@@ -9,6 +9,7 @@ import {
   changedAnnouncement,
 } from "../../../db/contract/announcements.js";
 import { absent, expectVersion } from "../../../db/rules/preconditions.js";
+import { timeIn } from "../../../schemas/plain/times.js";
 import type { Clock } from "../../../db/log/clock.js";
 import type { Context, Sender } from "../../context.js";
 import type { CommandTable } from "../../module.js";
@@ -69,6 +70,8 @@ const isDay = (date: string): boolean =>
 
 function timeOf(text: string | null): number | null {
   if (text === null) return null;
+  const strict = timeIn(text);
+  if (strict !== undefined) return strict;
   // Without a zone it is UTC, on any machine.
   const hasZone = /(Z|[+-]\d\d:?\d\d)$/.test(text.slice(10));
   const time = TIME.test(text)
