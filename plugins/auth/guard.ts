@@ -11,6 +11,7 @@ import {
   isWithheld,
   may,
   type PermissionKey,
+  SEE,
 } from "../../schemas/plain/permissions.js";
 import { expectPermissions } from "../options.js";
 import type { Room } from "../../schemas/rooms.js";
@@ -196,9 +197,12 @@ export async function authorize(
       : await store.users.find(world_id, { tokenId });
   if (admit(request, requires, found, room, user)) return;
   const state = user?.moderation_state ?? "";
-  throw room_id !== undefined && !room
-    ? missing({ identity, state, world: world.value }, "room")
-    : forbidden();
+  const place = { world: world.value };
+  // A room that the caller may not see is as good as none.
+  const isHidden =
+    room_id !== undefined &&
+    !(room && may(identity, SEE, { ...place, room: room.value }));
+  throw isHidden ? missing({ identity, state, ...place }, "room") : forbidden();
 }
 
 /**

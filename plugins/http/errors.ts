@@ -93,7 +93,7 @@ interface Caller {
 
 /**
  * There is no such thing: to callers who hold `world.update` it says so, to others what
- * {@link forbidden} says. Never for a thing that the caller may not see.
+ * {@link forbidden} says. A thing that the caller may not see is as good as none.
  * @param what such as "room".
  */
 export const missing = (

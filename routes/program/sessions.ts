@@ -1,7 +1,7 @@
 import { Type } from "@sinclair/typebox";
 import type { FastifyPluginAsync, FastifyRequest } from "fastify";
 import { authorOf } from "../../plugins/auth/author.js";
-import { forbidden, missingTo } from "../../plugins/http/errors.js";
+import { missingTo } from "../../plugins/http/errors.js";
 import { responseRef } from "../../plugins/openapi/parts.js";
 import { allowSameId } from "../../plugins/validation.js";
 import type { SessionWritten } from "../../db/contract/program.js";
@@ -199,7 +199,7 @@ async function find(
   const session = program.sessions.find(({ value }) => value.id === id);
   if (!session) throw missingTo(request, "session");
   const reader = await readerOf(request, { sessions: [session] });
-  if (!seesSession(reader, session.value)) throw forbidden();
+  if (!seesSession(reader, session.value)) throw missingTo(request, "session");
   return session;
 }
 

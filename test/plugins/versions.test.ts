@@ -150,7 +150,7 @@ void t.test("every write compares what If-Match names", async (t) => {
       t.equal(got.status, 412, `${route} with ${stale}`);
       t.match(got.body, { code: "changed" }, route);
     }
-    if (route.endsWith("/test")) continue;
+    if (/\/(test|schedule_update)$/.test(route)) continue;
     const any = await write(() => "*");
     t.match(String(any.got.status), /^20[014]$/, `${route} with *`);
     const { tag, got } = await write((tag) => `"a", ${tag}`);

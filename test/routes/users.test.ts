@@ -212,6 +212,7 @@ void t.test("what delete_user answers", async (t) => {
     detail: "You do not have permission to perform this action.",
     code: "forbidden",
   };
+  const missing = { detail: "There is no such user.", code: "missing" };
   const one = { non_field_errors: [/user_id.*token_id/] };
 
   const cases: [name: string, body: unknown, status: number, answer?: object, as?: string][] = [
@@ -226,17 +227,17 @@ void t.test("what delete_user answers", async (t) => {
     ["both, of two users", { user_id: idOf("ada"), token_id: "bob" }, 400, one],
     ["a number", { token_id: 7 }, 400, { token_id: [/./] }],
     ["one too many", { token_id: "ada", x: 1 }, 400, { x: ["Unknown field."] }],
-    ["a stranger", { token_id: "zoe" }, 403, forbidden],
-    ["an unknown id", { user_id: "00000000-0000-4000-8000-000000000000" }, 403, forbidden],
-    ["an id that is none", { user_id: "' OR 1=1 --" }, 403, forbidden],
-    ["an empty name", { token_id: "" }, 403, forbidden],
-    ["the token_id of a client", { token_id: "guest" }, 403, forbidden],
-    ["an id as a token_id", { token_id: idOf("ada") }, 403, forbidden],
-    ["a token_id as an id", { user_id: "ada" }, 403, forbidden],
-    ["a user of another world", { token_id: "eve" }, 403, forbidden],
-    ["one by its id", { user_id: eve!.id }, 403, forbidden],
+    ["a stranger", { token_id: "zoe" }, 403, missing],
+    ["an unknown id", { user_id: "00000000-0000-4000-8000-000000000000" }, 403, missing],
+    ["an id that is none", { user_id: "' OR 1=1 --" }, 403, missing],
+    ["an empty name", { token_id: "" }, 403, missing],
+    ["the token_id of a client", { token_id: "guest" }, 403, missing],
+    ["an id as a token_id", { token_id: idOf("ada") }, 403, missing],
+    ["a token_id as an id", { user_id: "ada" }, 403, missing],
+    ["a user of another world", { token_id: "eve" }, 403, missing],
+    ["one by its id", { user_id: eve!.id }, 403, missing],
     ["a user", { token_id: "ada" }, 204],
-    ["the same again", { token_id: "ada" }, 403, forbidden],
+    ["the same again", { token_id: "ada" }, 403, missing],
     ["another by its id", { user_id: idOf("bob") }, 204],
     ["a client", { user_id: idOf("guest") }, 204],
   ]; // prettier-ignore
