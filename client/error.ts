@@ -43,7 +43,9 @@ export async function errorOf(answer: Response): Promise<FoyerError> {
     error,
     code,
     fields: taken,
-  } = body as Partial<Schemas["Problem"] & Schemas["FileProblem"]>;
+  } = body as { fields?: Record<string, string[]> } & Partial<
+    Schemas["Problem"] & Schemas["FileProblem"]
+  >;
   const reason = detail ?? error;
   // A field may be called "detail", but its messages are a list.
   if (typeof reason === "string") {
