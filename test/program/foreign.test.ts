@@ -1,5 +1,6 @@
 import t from "tap";
 import { readProgram } from "../../plugins/program/formats/read.js";
+import { InvalidData } from "../../schemas/validate.js";
 import { calendar, event, mapsEvent, pretalx, two, xml } from "./documents.js";
 
 // Documents as other programs write them: beyond the bounds, of several systems, and in forms that the
@@ -424,6 +425,47 @@ void t.test("zones of calendars", (t) => {
         { fields: { starts_at: `2027-07-01T${start}:00.000Z` } },
         name,
       );
+    }
+  }
+  t.end();
+});
+
+void t.test("documents that would keep a server busy", (t) => {
+  const rows: [name: string, document: Document, message: RegExp][] = [
+    [
+      "attributes",
+      { text: `<schedule${' a=""'.repeat(101)}/>` },
+      /100 attributes/,
+    ],
+    [
+      "elements",
+      { text: `<schedule>${"<a/>".repeat(300_000)}</schedule>` },
+      /300000 elements/,
+    ],
+    [
+      "lines",
+      { csv: true, text: `title${"\n".repeat(400_001)}` },
+      /400000 lines/,
+    ],
+    [
+      "rows",
+      { csv: true, text: `title\n${"a\n".repeat(5001)}` },
+      /5000 sessions/,
+    ],
+    ["columns", { csv: true, text: `title${",a".repeat(200)}` }, /200 columns/],
+    [
+      "events",
+      { text: JSON.stringify({ schedule: { events: Array(20_001).fill(0) } }) },
+      /5000 sessions/,
+    ],
+  ];
+  for (const [name, document, message] of rows) {
+    try {
+      read(document);
+      t.fail(name);
+    } catch (error) {
+      if (!(error instanceof InvalidData)) throw error;
+      t.match(Object.values(error.faults)[0]?.[0], message, name);
     }
   }
   t.end();

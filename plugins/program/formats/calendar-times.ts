@@ -24,10 +24,10 @@ export interface CalendarTime {
 export type Zone = string | DescribedZone;
 
 /** The most observances of the zones of a calendar. */
-const MOST_OBSERVANCES = 5000;
+const MOST_OBSERVANCES = 1000;
 
-/** The most changes of a zone within two years. */
-const MOST_CHANGES = 24;
+/** The most changes of an observance within two years. */
+const MOST_CHANGES = 4;
 
 /** The zones of a calendar, and of the clocks that name none. */
 export class Zones {
@@ -122,7 +122,7 @@ function isObservance(observance: ICAL.Component): boolean {
     const rule = property.getFirstValue();
     if (!(rule instanceof ICAL.Recur)) return false;
     // The library would expand others for all centuries.
-    if (rule.freq !== "YEARLY" && rule.freq !== "MONTHLY") return false;
+    if (rule.freq !== "YEARLY") return false;
     const iterator = rule.iterator(start);
     let last: ICAL.Time | null = start;
     for (let i = 0; i <= MOST_CHANGES && last; i++) last = iterator.next();

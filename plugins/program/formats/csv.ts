@@ -11,6 +11,12 @@ const COLUMNS = [
 ] as const;
 type Row = Partial<Record<(typeof COLUMNS)[number], string>>;
 
+/** How many rows are looked at: more than a document may have. */
+const MOST_ROWS = 25_000;
+
+/** The most columns of a table. */
+const MOST_COLUMNS = 200;
+
 /** The most lines of a table. A cell may have many. */
 const MOST_LINES = 400_000;
 
@@ -80,6 +86,7 @@ function rowsOf(text: string): { cells: string[]; line: number }[] {
       relax_column_count: true,
       relax_quotes: true,
       skip_empty_lines: true,
+      to: MOST_ROWS,
     }) as unknown as { record: string[]; info: { lines: number } }[];
     // Where a row ends: a cell may have several lines.
     return rows.map(({ record, info }) => ({
@@ -95,6 +102,10 @@ function rowsOf(text: string): { cells: string[]; line: number }[] {
 
 /** What each column is; undefined for one that is left out. */
 function columnsOf(header: string[], draft: Draft): (keyof Row | undefined)[] {
+  if (header.length > MOST_COLUMNS) {
+    const message = `At most ${MOST_COLUMNS} columns are taken.`;
+    throw new UnreadableDocument({ line: 1 }, message);
+  }
   const seen = new Set<string>();
   const columns = header.map((cell) => {
     const name = cell.trim().toLowerCase();

@@ -199,10 +199,13 @@ function textOf(value: unknown): string | undefined {
 const textOrEmpty = (object: Json, field: string): string | undefined =>
   field in object ? (textOf(object[field]) ?? "") : undefined;
 
+/** How many entries of a list are looked at: more than a session may have. */
+const MOST_ENTRIES = 200;
+
 /** A list; of something else, which reads as one entry that is left out, the value itself. */
 const listOf = (value: unknown): unknown[] =>
   Array.isArray(value)
-    ? value
+    ? value.slice(0, MOST_ENTRIES)
     : value === undefined || value === null
       ? []
       : [value];

@@ -7,7 +7,10 @@ import { Lines } from "./lines.js";
 const MAX_DEPTH = 32;
 
 /** The most elements and attributes. A schedule of 1,400 events has 60,000. */
-const MOST_NODES = 500_000;
+const MOST_NODES = 300_000;
+
+/** The most attributes of an element. */
+const MOST_ATTRIBUTES = 100;
 
 const ATTRIBUTE = /\s[\w:.-]+\s*=/g;
 
@@ -78,7 +81,11 @@ export function scanXml(text: string, lines: Lines): void {
         NAME.exec(text.slice(at, at + 110))?.[1] ??
         fail(at, "A tag has no name.");
       const tag = refuseReferences(at, end);
-      count(at, tag.match(ATTRIBUTE)?.length ?? 0);
+      const attributes = tag.match(ATTRIBUTE)?.length ?? 0;
+      if (attributes > MOST_ATTRIBUTES) {
+        fail(at, `At most ${MOST_ATTRIBUTES} attributes are taken.`);
+      }
+      count(at, attributes);
       if (text[at + 1] === "/") {
         const last = open.pop();
         if (last?.name !== name) {
