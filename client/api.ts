@@ -318,7 +318,10 @@ export interface paths {
       path?: never;
       cookie?: never;
     };
-    /** Get a user */
+    /**
+     * Get a user
+     * @description With what moderators decided. An erased user is a 403, as one that never was.
+     */
     get: operations["getUser"];
     put?: never;
     post?: never;
@@ -2588,7 +2591,10 @@ export interface components {
      */
     AnnouncementDraft: {
       text: string;
-      /** @description Until when it is shown, such as 2027-03-01T13:00:00Z; null for ever. */
+      /**
+       * Format: date-time
+       * @description Until when it is shown, such as 2027-03-01T13:00:00Z; null for ever.
+       */
       show_until?: string | null;
       /** @enum {string} */
       state?: "draft" | "active" | "archived";
@@ -2603,7 +2609,10 @@ export interface components {
       /** @description Its present value, or nothing. */
       readonly id?: string;
       text?: string;
-      /** @description Until when it is shown, such as 2027-03-01T13:00:00Z; null for ever. */
+      /**
+       * Format: date-time
+       * @description Until when it is shown, such as 2027-03-01T13:00:00Z; null for ever.
+       */
       show_until?: string | null;
       /** @enum {string} */
       state?: "draft" | "active" | "archived";
@@ -2666,7 +2675,7 @@ export interface components {
       timestamp: string;
       /** @enum {string} */
       event_type: "channel.message" | "channel.member" | "channel.poll";
-      /** @description Of a message: type (text, files, call or deleted), body, files, and whatever else was sent. Of a member event: membership (join or leave) and user. */
+      /** @description Of a message: type (text, files, call or deleted), body, files, and what else was sent of reply_to, local_id, client, timestamp and preview_card. Of a member event: membership (join or leave) and user. */
       content: {
         [key: string]: unknown;
       };
@@ -2757,7 +2766,7 @@ export interface components {
         timestamp: string;
         /** @enum {string} */
         event_type: "channel.message" | "channel.member" | "channel.poll";
-        /** @description Of a message: type (text, files, call or deleted), body, files, and whatever else was sent. Of a member event: membership (join or leave) and user. */
+        /** @description Of a message: type (text, files, call or deleted), body, files, and what else was sent of reply_to, local_id, client, timestamp and preview_card. Of a member event: membership (join or leave) and user. */
         content: {
           [key: string]: unknown;
         };
@@ -3861,7 +3870,6 @@ export interface components {
       id: string;
       /** @description Where the changes go: https, at a public address. */
       url: string;
-      /** @description Types of the change feed, also as room.*; ["*"] for everything. */
       types: string[];
       /** @description Whether changes are sent. */
       enabled: boolean;
@@ -3912,7 +3920,52 @@ export interface components {
       /** @description Where the changes go: https, at a public address. */
       url: string;
       /** @description Types of the change feed, also as room.*; ["*"] for everything. */
-      types?: string[];
+      types?: (
+        | "*"
+        | "world.*"
+        | "room.*"
+        | "rooms.*"
+        | "user.*"
+        | "announcement.*"
+        | "file.*"
+        | "session.*"
+        | "speaker.*"
+        | "chat.*"
+        | "question.*"
+        | "poll.*"
+        | "world.updated"
+        | "room.created"
+        | "room.updated"
+        | "room.deleted"
+        | "rooms.reordered"
+        | "user.created"
+        | "user.updated"
+        | "user.moderated"
+        | "user.erased"
+        | "announcement.created"
+        | "announcement.updated"
+        | "file.added"
+        | "file.deleted"
+        | "session.created"
+        | "session.updated"
+        | "session.deleted"
+        | "speaker.created"
+        | "speaker.updated"
+        | "speaker.deleted"
+        | "chat.message"
+        | "chat.edited"
+        | "chat.deleted"
+        | "chat.joined"
+        | "chat.left"
+        | "question.created"
+        | "question.updated"
+        | "question.deleted"
+        | "question.votes"
+        | "poll.created"
+        | "poll.updated"
+        | "poll.deleted"
+        | "poll.votes"
+      )[];
       /** @description Whether changes are sent. */
       enabled?: boolean;
       description?: string;
@@ -3927,7 +3980,52 @@ export interface components {
       /** @description Where the changes go: https, at a public address. */
       url?: string;
       /** @description Types of the change feed, also as room.*; ["*"] for everything. */
-      types?: string[];
+      types?: (
+        | "*"
+        | "world.*"
+        | "room.*"
+        | "rooms.*"
+        | "user.*"
+        | "announcement.*"
+        | "file.*"
+        | "session.*"
+        | "speaker.*"
+        | "chat.*"
+        | "question.*"
+        | "poll.*"
+        | "world.updated"
+        | "room.created"
+        | "room.updated"
+        | "room.deleted"
+        | "rooms.reordered"
+        | "user.created"
+        | "user.updated"
+        | "user.moderated"
+        | "user.erased"
+        | "announcement.created"
+        | "announcement.updated"
+        | "file.added"
+        | "file.deleted"
+        | "session.created"
+        | "session.updated"
+        | "session.deleted"
+        | "speaker.created"
+        | "speaker.updated"
+        | "speaker.deleted"
+        | "chat.message"
+        | "chat.edited"
+        | "chat.deleted"
+        | "chat.joined"
+        | "chat.left"
+        | "question.created"
+        | "question.updated"
+        | "question.deleted"
+        | "question.votes"
+        | "poll.created"
+        | "poll.updated"
+        | "poll.deleted"
+        | "poll.votes"
+      )[];
       /** @description Whether changes are sent. */
       enabled?: boolean;
       description?: string;
@@ -4063,7 +4161,7 @@ export interface components {
       error: "file.missing" | "file.type" | "file.size";
     };
     /**
-     * @description Why a call failed, in a sentence for people and a word for programs.
+     * @description Why a call failed, in a sentence for people and a word for programs. A `conflict` has the fields whose values something else has.
      * @example {
      *       "detail": "You do not have permission to perform this action.",
      *       "code": "forbidden"
@@ -4079,13 +4177,17 @@ export interface components {
         | "method_not_allowed"
         | "unsupported_media_type"
         | "too_large"
+        | "missing"
         | "changed"
+        | "conflict"
+        | "quota"
         | "cursor_expired"
         | "invalid_json"
         | "invalid_request"
         | "rate_limited"
         | "unavailable"
         | "fault";
+      fields?: components["schemas"]["Faults"];
     };
     /**
      * @description The faults of submitted data: messages by field, in dotted paths.
@@ -4170,7 +4272,7 @@ export interface components {
         "application/json": components["schemas"]["Problem"];
       };
     };
-    /** @description It does not exist, or the caller may not. */
+    /** @description It does not exist, or the caller may not. Callers who hold `world.update` read which (`missing`). */
     Forbidden: {
       headers: {
         "X-Request-Id": components["headers"]["X-Request-Id"];
@@ -4225,6 +4327,18 @@ export interface components {
         "application/json": components["schemas"]["Problem"];
       };
     };
+    /** @description Something else has a value already (`conflict`), or the world has as much as it may have (`quota`). */
+    Conflict: {
+      headers: {
+        "X-Request-Id": components["headers"]["X-Request-Id"];
+        "X-Content-Type-Options": components["headers"]["X-Content-Type-Options"];
+        "Cache-Control": components["headers"]["Cache-Control"];
+        [name: string]: unknown;
+      };
+      content: {
+        "application/json": components["schemas"]["Problem"];
+      };
+    };
     /** @description It was changed in between. */
     Changed: {
       headers: {
@@ -4254,6 +4368,7 @@ export interface components {
       headers: {
         "X-Request-Id": components["headers"]["X-Request-Id"];
         "X-Content-Type-Options": components["headers"]["X-Content-Type-Options"];
+        "Accept-Encoding": components["headers"]["Accept-Encoding"];
         "Cache-Control": components["headers"]["Cache-Control"];
         [name: string]: unknown;
       };
@@ -4326,6 +4441,8 @@ export interface components {
     "Content-Disposition": string;
     /** @description Where it is. */
     Location: string;
+    /** @description How a body may be coded. */
+    "Accept-Encoding": "identity";
     /** @description How a caller authenticates. */
     "WWW-Authenticate": "Bearer";
     /** @description After how many seconds to try again. */
@@ -4472,7 +4589,7 @@ export interface operations {
         };
       };
       304: components["responses"]["NotModified"];
-      400: components["responses"]["Malformed"];
+      400: components["responses"]["InvalidData"];
       401: components["responses"]["Unauthenticated"];
       403: components["responses"]["Forbidden"];
       429: components["responses"]["TooMany"];
@@ -4738,7 +4855,7 @@ export interface operations {
         };
       };
       304: components["responses"]["NotModified"];
-      400: components["responses"]["Malformed"];
+      400: components["responses"]["InvalidData"];
       401: components["responses"]["Unauthenticated"];
       403: components["responses"]["Forbidden"];
       429: components["responses"]["TooMany"];
@@ -5031,6 +5148,7 @@ export interface operations {
       400: components["responses"]["InvalidData"];
       401: components["responses"]["Unauthenticated"];
       403: components["responses"]["Forbidden"];
+      409: components["responses"]["Conflict"];
       412: components["responses"]["Changed"];
       413: components["responses"]["TooLarge"];
       415: components["responses"]["NotJson"];
@@ -5076,7 +5194,7 @@ export interface operations {
         };
       };
       304: components["responses"]["NotModified"];
-      400: components["responses"]["Malformed"];
+      400: components["responses"]["InvalidData"];
       401: components["responses"]["Unauthenticated"];
       403: components["responses"]["Forbidden"];
       429: components["responses"]["TooMany"];
@@ -5171,6 +5289,7 @@ export interface operations {
       400: components["responses"]["InvalidData"];
       401: components["responses"]["Unauthenticated"];
       403: components["responses"]["Forbidden"];
+      409: components["responses"]["Conflict"];
       412: components["responses"]["Changed"];
       413: components["responses"]["TooLarge"];
       415: components["responses"]["NotJson"];
@@ -5255,6 +5374,7 @@ export interface operations {
       400: components["responses"]["InvalidData"];
       401: components["responses"]["Unauthenticated"];
       403: components["responses"]["Forbidden"];
+      409: components["responses"]["Conflict"];
       412: components["responses"]["Changed"];
       413: components["responses"]["TooLarge"];
       415: components["responses"]["NotJson"];
@@ -5300,7 +5420,7 @@ export interface operations {
         };
       };
       304: components["responses"]["NotModified"];
-      400: components["responses"]["Malformed"];
+      400: components["responses"]["InvalidData"];
       401: components["responses"]["Unauthenticated"];
       403: components["responses"]["Forbidden"];
       429: components["responses"]["TooMany"];
@@ -5395,6 +5515,7 @@ export interface operations {
       400: components["responses"]["InvalidData"];
       401: components["responses"]["Unauthenticated"];
       403: components["responses"]["Forbidden"];
+      409: components["responses"]["Conflict"];
       412: components["responses"]["Changed"];
       413: components["responses"]["TooLarge"];
       415: components["responses"]["NotJson"];
@@ -5493,7 +5614,10 @@ export interface operations {
   getUser: {
     parameters: {
       query?: never;
-      header?: never;
+      header?: {
+        /** @description Answer 304 in the state that this ETag names. */
+        "If-None-Match"?: components["parameters"]["IfNoneMatch"];
+      };
       path: {
         /**
          * @description The identifier of a world.
@@ -5512,13 +5636,15 @@ export interface operations {
           "X-Request-Id": components["headers"]["X-Request-Id"];
           "X-Content-Type-Options": components["headers"]["X-Content-Type-Options"];
           "Cache-Control": components["headers"]["Cache-Control"];
+          ETag: components["headers"]["ETag"];
           [name: string]: unknown;
         };
         content: {
           "application/json": components["schemas"]["ModeratedUser"];
         };
       };
-      400: components["responses"]["Malformed"];
+      304: components["responses"]["NotModified"];
+      400: components["responses"]["InvalidData"];
       401: components["responses"]["Unauthenticated"];
       403: components["responses"]["Forbidden"];
       429: components["responses"]["TooMany"];
@@ -5529,7 +5655,10 @@ export interface operations {
   moderateUser: {
     parameters: {
       query?: never;
-      header?: never;
+      header?: {
+        /** @description Do it only in the state that this ETag names. */
+        "If-Match"?: components["parameters"]["IfMatch"];
+      };
       path: {
         /**
          * @description The identifier of a world.
@@ -5552,6 +5681,7 @@ export interface operations {
           "X-Request-Id": components["headers"]["X-Request-Id"];
           "X-Content-Type-Options": components["headers"]["X-Content-Type-Options"];
           "Cache-Control": components["headers"]["Cache-Control"];
+          ETag: components["headers"]["ETag"];
           [name: string]: unknown;
         };
         content: {
@@ -5726,7 +5856,7 @@ export interface operations {
         };
       };
       304: components["responses"]["NotModified"];
-      400: components["responses"]["Malformed"];
+      400: components["responses"]["InvalidData"];
       401: components["responses"]["Unauthenticated"];
       403: components["responses"]["Forbidden"];
       429: components["responses"]["TooMany"];
@@ -6133,7 +6263,7 @@ export interface operations {
           "application/vnd.openxmlformats-officedocument.spreadsheetml.sheet": string;
         };
       };
-      400: components["responses"]["Malformed"];
+      400: components["responses"]["InvalidData"];
       403: components["responses"]["Forbidden"];
       500: components["responses"]["Failed"];
       503: components["responses"]["NotNow"];
@@ -6199,6 +6329,7 @@ export interface operations {
       400: components["responses"]["InvalidData"];
       401: components["responses"]["Unauthenticated"];
       403: components["responses"]["Forbidden"];
+      409: components["responses"]["Conflict"];
       412: components["responses"]["Changed"];
       413: components["responses"]["TooLarge"];
       415: components["responses"]["NotJson"];
@@ -6233,7 +6364,7 @@ export interface operations {
           "application/json": components["schemas"]["Activity"];
         };
       };
-      400: components["responses"]["Malformed"];
+      400: components["responses"]["InvalidData"];
       401: components["responses"]["Unauthenticated"];
       403: components["responses"]["Forbidden"];
       429: components["responses"]["TooMany"];
@@ -6414,6 +6545,7 @@ export interface operations {
       400: components["responses"]["InvalidData"];
       401: components["responses"]["Unauthenticated"];
       403: components["responses"]["Forbidden"];
+      409: components["responses"]["Conflict"];
       412: components["responses"]["Changed"];
       413: components["responses"]["TooLarge"];
       415: components["responses"]["NotJson"];
@@ -6456,7 +6588,7 @@ export interface operations {
         };
       };
       304: components["responses"]["NotModified"];
-      400: components["responses"]["Malformed"];
+      400: components["responses"]["InvalidData"];
       401: components["responses"]["Unauthenticated"];
       403: components["responses"]["Forbidden"];
       429: components["responses"]["TooMany"];
@@ -6956,7 +7088,7 @@ export interface operations {
         };
       };
       304: components["responses"]["NotModified"];
-      400: components["responses"]["Malformed"];
+      400: components["responses"]["InvalidData"];
       500: components["responses"]["Failed"];
       503: components["responses"]["NotNow"];
     };
@@ -6984,7 +7116,7 @@ export interface operations {
         };
       };
       304: components["responses"]["NotModified"];
-      400: components["responses"]["Malformed"];
+      400: components["responses"]["InvalidData"];
       500: components["responses"]["Failed"];
       503: components["responses"]["NotNow"];
     };
