@@ -53,14 +53,14 @@ void t.test("rooms, as organizers see them", async (t) => {
   await make("Stage", { sorting_priority: 1 });
   await make("Backstage", {
     sorting_priority: 2,
-    permission_config: { "room.view": ["crew"] },
+    permission_config: { "room.view": [["crew", "admin"]] },
     module_config: [{ type: "chat.native" }],
   });
   await until(() => names()?.length === 2);
   const [stage, backstage] = get(board).rows!;
   const { rules } = get(board);
   t.match(stage, { name: "Stage", priority: 1, sent: { users: "none" } });
-  t.match(backstage, { types: ["chat.native"], sent: undefined });
+  t.match(backstage, { types: ["chat.native"], sent: { name: "Backstage" } });
   t.equal(audienceOf(stage!, rules), "all");
   t.equal(audienceOf(backstage!, rules), "some");
   t.equal(audienceOf(stage!, { "world.view": ["x"] }), "some");
