@@ -1,4 +1,5 @@
 import { Type, type Static } from "@sinclair/typebox";
+import { visible } from "./plain/texts.js";
 import { time } from "./event-dates.js";
 import { SentAnnouncement } from "./live/announcements.js";
 import { PageOf } from "./pages.js";
@@ -30,7 +31,7 @@ const show_until = TextOrNull({
 /** The fields of a new announcement. */
 export const AnnouncementDraft = Type.Object(
   {
-    text: Text({ minLength: 1 }),
+    text: Text(visible),
     show_until: Type.Optional(show_until),
     state: Type.Optional(state),
   },
@@ -48,7 +49,7 @@ export type AnnouncementDraft = Static<typeof AnnouncementDraft>;
 export const AnnouncementChanges = Type.Partial(
   Type.Object({
     id: Text({ description: "Its present value, or nothing.", readOnly: true }),
-    text: Text({ minLength: 1 }),
+    text: Text(visible),
     show_until,
     state,
     is_visible: Type.Boolean({

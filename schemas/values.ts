@@ -11,7 +11,7 @@ import {
   domain,
   Expected,
   textFault,
-  title,
+  sentTitle,
   worldId,
   type TextOptions,
 } from "./plain/texts.js";
@@ -77,4 +77,4 @@ export function List<T extends TSchema>(
 
 export const Domain = Text(domain);
 export const WorldId = Text(worldId);
-export const Title = Text(title);
+export const Title = Text(sentTitle);

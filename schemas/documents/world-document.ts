@@ -10,7 +10,7 @@ import {
   type QuestionCopy,
   questionChecker,
 } from "./votes-copy.js";
-import { Expected, tokenId, uid } from "../plain/texts.js";
+import { Expected, title, tokenId, uid } from "../plain/texts.js";
 import { OneOf, Text, TextOrNull } from "../values.js";
 import { World } from "../worlds.js";
 
@@ -20,7 +20,7 @@ const revision = Type.Optional(
 );
 
 const WorldRecord = Type.Object(
-  { ...World.properties, revision },
+  { ...World.properties, title: Text(title), revision },
   { additionalProperties: false },
 );
 
@@ -33,6 +33,7 @@ const RoomRecord = Type.Object(
   {
     id: Uuid,
     ...RoomDraft.properties,
+    name: Text(title),
     ...Type.Partial(
       Type.Object({
         picture: TextOrNull(),

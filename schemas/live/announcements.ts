@@ -1,4 +1,5 @@
 import { Type, type Static } from "@sinclair/typebox";
+import { visible } from "../plain/texts.js";
 import { OneOf, Text } from "../values.js";
 import { Id, Nothing, Payload, TimeOrNull } from "./values.js";
 import { command, some } from "./command.js";
@@ -19,7 +20,7 @@ export const SentAnnouncement = Type.Object(
 export type SentAnnouncement = Static<typeof SentAnnouncement>;
 
 const fields = {
-  text: Text({ minLength: 1 }),
+  text: Text(visible),
   show_until: Type.Optional(TimeOrNull),
   state: Type.Optional(OneOf("draft", "active", "archived")),
 };

@@ -1,6 +1,6 @@
 import { Type, type Static } from "@sinclair/typebox";
 import { MAX_OPTIONS } from "../plain/limits.js";
-import { uuid } from "../plain/texts.js";
+import { uuid, visible } from "../plain/texts.js";
 import { List, OneOf, Text } from "../values.js";
 import { Empty, Id, Payload, RoomName, roomName, Whole } from "./values.js";
 import { command, some } from "./command.js";
@@ -63,7 +63,7 @@ export const ListedPoll = Type.Object(
 );
 export type ListedPoll = Static<typeof ListedPoll>;
 
-const content = Text({ minLength: 1 });
+const content = Text(visible);
 const order = Type.Optional(
   Whole({ minimum: -(2 ** 31), maximum: 2 ** 31 - 1 }),
 );

@@ -1,4 +1,5 @@
 import { Type, type Static } from "@sinclair/typebox";
+import { visible } from "../plain/texts.js";
 import { OneOf, Text } from "../values.js";
 import { Empty, Id, Payload, RoomName, roomName } from "./values.js";
 import { command, some } from "./command.js";
@@ -43,7 +44,7 @@ export const ListedQuestion = Type.Object(
 );
 export type ListedQuestion = Static<typeof ListedQuestion>;
 
-const content = Text({ minLength: 1 });
+const content = Text(visible);
 
 const Result = Type.Object(
   { question: SentQuestion },

@@ -1,5 +1,5 @@
 import { Type, type Static } from "@sinclair/typebox";
-import { Expected } from "../plain/texts.js";
+import { Expected, visibleOrEmpty } from "../plain/texts.js";
 import { List, OneOf, Text } from "../values.js";
 import { AnyObject, Empty, Id, Nothing, Payload, Whole } from "./values.js";
 import { command, some } from "./command.js";
@@ -63,7 +63,7 @@ export type ListedUser = Static<typeof ListedUser>;
 export const Profile = Type.Unsafe<Record<string, unknown>>(
   Type.Object(
     {
-      display_name: Type.Optional(Text()),
+      display_name: Type.Optional(Text(visibleOrEmpty)),
       avatar: Type.Optional(
         Type.Unsafe<Record<string, unknown> | null>(
           Type.Union([AnyObject, Type.Null()], {

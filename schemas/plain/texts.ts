@@ -114,8 +114,36 @@ export const uuid = {
   [Expected]: "a UUID in lower case",
 };
 
-/** The title of a world, and the name of a room. */
+/**
+ * A character that shows something: no white space, no control, none of those that Unicode calls
+ * Default_Ignorable_Code_Point, and no blank of Braille. The escapes mean the same in all languages.
+ */
+const SHOWN =
+  "[^\\s\\u0000-\\u001f\\u007f-\\u009f\\u00ad\\u034f\\u061c\\u115f\\u1160\\u17b4\\u17b5\\u180b-\\u180f\\u200b-\\u200f\\u202a-\\u202e\\u2060-\\u206f\\u2800\\u3164\\ufe00-\\ufe0f\\ufeff\\uffa0\\ufff0-\\ufff8\u{1bca0}-\u{1bca3}\u{1d173}-\u{1d17a}\u{e0000}-\u{e0fff}]";
+
+/** The rules for a text that people read: it must show something. */
+export const visible = {
+  minLength: 1,
+  pattern: SHOWN,
+  [Expected]: "a text that shows something",
+};
+
+/** A text that may be left empty, but must not only look empty. */
+export const visibleOrEmpty = {
+  ...visible,
+  minLength: 0,
+  pattern: `^$|${SHOWN}`,
+};
+
+/** Whether a text shows something. */
+export const showsSomething = (text: string): boolean =>
+  patternOf(SHOWN).test(text);
+
+/** The title of a world and the name of a room, as they are stored. */
 export const title = { minLength: 1, maxLength: 300 };
+
+/** The same, as somebody sends it. */
+export const sentTitle = { ...title, ...visible };
 
 /** A trait, which tokens grant and rules ask for. */
 export const trait = {

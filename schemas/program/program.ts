@@ -2,7 +2,7 @@ import { type Static, Type } from "@sinclair/typebox";
 import { time, TimeOrNull } from "../event-dates.js";
 import { PageOf, PageQuery } from "../pages.js";
 import { PROGRAM_LISTS, PROGRAM_TEXTS } from "../plain/program.js";
-import { Expected } from "../plain/texts.js";
+import { Expected, visible } from "../plain/texts.js";
 import { List, OneOf, Text, TextOrNull } from "../values.js";
 import { WorldParams } from "../worlds.js";
 
@@ -10,7 +10,7 @@ import { WorldParams } from "../worlds.js";
 
 const texts = PROGRAM_TEXTS;
 
-const named = Text({ minLength: 1, maxLength: texts.title });
+const named = Text({ ...visible, maxLength: texts.title });
 const label = Text({ maxLength: texts.label });
 const address = {
   maxLength: texts.address,

@@ -2,7 +2,7 @@ import { kindOf } from "../../../db/rules/user-kinds.js";
 import type { Delivery } from "../../../db/contract/chat.js";
 import type { RoomValue, UserRecord } from "../../../db/contract/store.js";
 import { boundFault } from "../../../schemas/validate.js";
-import { lengthOf } from "../../../schemas/plain/texts.js";
+import { lengthOf, showsSomething } from "../../../schemas/plain/texts.js";
 import type { ChannelContext, Sender } from "../../context.js";
 import { invalidPayload, LiveError } from "../../rules/problems.js";
 import { isVolatile, mayInRoom } from "../../rules/rights.js";
@@ -64,7 +64,9 @@ export function contentOf(
       }
       break;
     case "text":
-      if (!body) throw empty();
+      if (!body || (typeof body === "string" && !showsSomething(body))) {
+        throw empty();
+      }
       checkText(body, ports.limits.maxText);
       break;
     case "files":
