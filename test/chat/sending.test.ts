@@ -24,7 +24,7 @@ void t.test("sending", async (t) => {
   const contents: [content: Json, inRoom: string, inDirect?: string][] = [
     [text("x"), "ok"],
     [text(" "), "chat.empty"],
-    [text("\u200b\u3164\u2800\u{e0020}"), "chat.empty"],
+    [text("\u200b\u3164\u2800\ufeff"), "chat.empty"],
     [text(" \u200b👏 "), "ok"],
     [{ type: "text", body: "x", timestamp: 5, client: "c" }, "ok"],
     [{ ...text("x"), preview_card: { url: "https://x.test" } }, "ok"],
