@@ -190,7 +190,6 @@ export async function authorize(
     room_id === undefined
       ? undefined
       : await store.rooms.get(world_id, room_id);
-  // A uid may be empty.
   const user =
     tokenId === undefined
       ? undefined

@@ -67,8 +67,10 @@ const rights = inArea("rights", [
   ],
   [
     "plugins/auth/guard.ts",
-    `const state = user?.moderation_state ?? "";`,
-    `const state = "" as UserRecord["moderation_state"];`,
+    `const state = user?.moderation_state ?? "";
+  // Of`,
+    `const state = "" as UserRecord["moderation_state"];
+  // Of`,
     "moderated users keep their access to REST",
   ],
   [
