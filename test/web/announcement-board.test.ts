@@ -14,7 +14,10 @@ void t.test("announcements from draft to archive", async (t) => {
   await server.createWorld({ id: "demo" });
   const { baseUrl } = server;
   const open = async (traits: string[]) => {
-    const token = await server.token("demo", { uid: `with ${traits.join()}`, traits });
+    const token = await server.token("demo", {
+      uid: `with ${traits.join()}`,
+      traits,
+    });
     const identity = { token };
     const session = new Session({ baseUrl, world: "demo", identity });
     t.teardown(() => session.close());
