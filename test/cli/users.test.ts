@@ -44,7 +44,9 @@ void t.test("list and delete users", async (t) => {
     ) as [Promise<Finished>, Promise<Finished>],
   );
   t.equal(listed.code, 0);
-  const users = JSON.parse(listed.stdout) as (User & { client_id: string | null })[];
+  const users = JSON.parse(listed.stdout) as (User & {
+    client_id: string | null;
+  })[];
   t.match(
     new Map(users.map((user) => [user.token_id ?? user.client_id, user])),
     new Map([

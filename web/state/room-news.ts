@@ -21,7 +21,7 @@ export const MOST_COUNTED = 99;
  * How often it is counted, in milliseconds. The server tells of the first unread message of a
  * room, and tells people outside of a room nothing of its questions.
  */
-const PACE = 15_000;
+const PACE = 30_000;
 
 /** The messages of a room behind a read pointer. */
 interface Counted {
