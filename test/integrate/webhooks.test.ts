@@ -122,7 +122,7 @@ void t.test("what a webhook may be", async (t) => {
   }
   t.match(
     await create({ url }),
-    { status: 400, body: { non_field_errors: [/20/] } },
+    { status: 409, body: { code: "quota", detail: /20/ } },
     "the 21st",
   );
   const pages = await site.save("GET", "webhooks/?page=2&page_size=15");
