@@ -2708,20 +2708,36 @@ export interface components {
           | {
               /** @constant */
               type: "text";
+              reply_to?: unknown;
+              local_id?: unknown;
+              timestamp?: unknown;
+              client?: unknown;
+              preview_card?: unknown;
               body: string;
             }
           | {
               /** @constant */
               type: "files";
+              reply_to?: unknown;
+              local_id?: unknown;
+              timestamp?: unknown;
+              client?: unknown;
+              preview_card?: unknown;
               files: {
                 url: string;
                 name: string;
+                mimeType?: unknown;
               }[];
               body?: string | null;
             }
           | {
               /** @constant */
               type: "deleted";
+              reply_to?: unknown;
+              local_id?: unknown;
+              timestamp?: unknown;
+              client?: unknown;
+              preview_card?: unknown;
             }
         );
       /** @enum {string} */
@@ -4734,7 +4750,7 @@ export interface operations {
       query?: {
         page?: number;
         page_size?: number;
-        /** @description Instead of `page`: empty for the first page, then as in `next`. A page begins where the last one ended, whatever was added or deleted meanwhile. */
+        /** @description Instead of `page`, and refused beside it: empty for the first page, then as in `next`. A page begins where the last one ended, whatever was added or deleted meanwhile. */
         cursor?: string;
         ordering?: "sorting_priority" | "-sorting_priority" | "name" | "-name";
         /** @description Rooms with a module of this type. */
@@ -5065,7 +5081,7 @@ export interface operations {
       query?: {
         page?: number;
         page_size?: number;
-        /** @description Instead of `page`: empty for the first page, then as in `next`. A page begins where the last one ended, whatever was added or deleted meanwhile. */
+        /** @description Instead of `page`, and refused beside it: empty for the first page, then as in `next`. A page begins where the last one ended, whatever was added or deleted meanwhile. */
         cursor?: string;
         /** @description Sessions in the room of this id. */
         room?: string;
@@ -5303,7 +5319,7 @@ export interface operations {
       query?: {
         page?: number;
         page_size?: number;
-        /** @description Instead of `page`: empty for the first page, then as in `next`. A page begins where the last one ended, whatever was added or deleted meanwhile. */
+        /** @description Instead of `page`, and refused beside it: empty for the first page, then as in `next`. A page begins where the last one ended, whatever was added or deleted meanwhile. */
         cursor?: string;
       };
       header?: never;
@@ -5529,7 +5545,7 @@ export interface operations {
       query?: {
         page?: number;
         page_size?: number;
-        /** @description Instead of `page`: empty for the first page, then as in `next`. A page begins where the last one ended, whatever was added or deleted meanwhile. */
+        /** @description Instead of `page`, and refused beside it: empty for the first page, then as in `next`. A page begins where the last one ended, whatever was added or deleted meanwhile. */
         cursor?: string;
         ordering?: "created" | "-created" | "last_seen" | "-last_seen";
         /** @description Only the user with this `uid` in its tokens. */
@@ -5744,7 +5760,7 @@ export interface operations {
       query?: {
         page?: number;
         page_size?: number;
-        /** @description Instead of `page`: empty for the first page, then as in `next`. A page begins where the last one ended, whatever was added or deleted meanwhile. */
+        /** @description Instead of `page`, and refused beside it: empty for the first page, then as in `next`. A page begins where the last one ended, whatever was added or deleted meanwhile. */
         cursor?: string;
       };
       header?: never;
@@ -6053,7 +6069,7 @@ export interface operations {
       query?: {
         page?: number;
         page_size?: number;
-        /** @description Instead of `page`: empty for the first page, then as in `next`. A page begins where the last one ended, whatever was added or deleted meanwhile. */
+        /** @description Instead of `page`, and refused beside it: empty for the first page, then as in `next`. A page begins where the last one ended, whatever was added or deleted meanwhile. */
         cursor?: string;
       };
       header?: never;
@@ -6098,7 +6114,7 @@ export interface operations {
       query?: {
         page?: number;
         page_size?: number;
-        /** @description Instead of `page`: empty for the first page, then as in `next`. A page begins where the last one ended, whatever was added or deleted meanwhile. */
+        /** @description Instead of `page`, and refused beside it: empty for the first page, then as in `next`. A page begins where the last one ended, whatever was added or deleted meanwhile. */
         cursor?: string;
       };
       header?: never;
@@ -6274,7 +6290,7 @@ export interface operations {
       query?: {
         page?: number;
         page_size?: number;
-        /** @description Instead of `page`: empty for the first page, then as in `next`. A page begins where the last one ended, whatever was added or deleted meanwhile. */
+        /** @description Instead of `page`, and refused beside it: empty for the first page, then as in `next`. A page begins where the last one ended, whatever was added or deleted meanwhile. */
         cursor?: string;
       };
       header?: never;
@@ -6426,7 +6442,7 @@ export interface operations {
       query?: {
         page?: number;
         page_size?: number;
-        /** @description Instead of `page`: empty for the first page, then as in `next`. A page begins where the last one ended, whatever was added or deleted meanwhile. */
+        /** @description Instead of `page`, and refused beside it: empty for the first page, then as in `next`. A page begins where the last one ended, whatever was added or deleted meanwhile. */
         cursor?: string;
         /** @description Only what the user with this id did. */
         user?: string;
@@ -6474,7 +6490,7 @@ export interface operations {
       query?: {
         page?: number;
         page_size?: number;
-        /** @description Instead of `page`: empty for the first page, then as in `next`. A page begins where the last one ended, whatever was added or deleted meanwhile. */
+        /** @description Instead of `page`, and refused beside it: empty for the first page, then as in `next`. A page begins where the last one ended, whatever was added or deleted meanwhile. */
         cursor?: string;
       };
       header?: never;
@@ -6775,7 +6791,7 @@ export interface operations {
       query?: {
         page?: number;
         page_size?: number;
-        /** @description Instead of `page`: empty for the first page, then as in `next`. A page begins where the last one ended, whatever was added or deleted meanwhile. */
+        /** @description Instead of `page`, and refused beside it: empty for the first page, then as in `next`. A page begins where the last one ended, whatever was added or deleted meanwhile. */
         cursor?: string;
       };
       header?: never;

@@ -1,6 +1,14 @@
 import { Type, type Static } from "@sinclair/typebox";
-import { SentEvent, TypedEvent } from "./live/chat.js";
+import {
+  COMMON_KEYS,
+  CONTENT_KEYS,
+  FILE_KEYS,
+  MAX_FILES,
+  SentEvent,
+  TypedEvent,
+} from "./live/chat.js";
 import { PublicUser } from "./live/users.js";
+import { visible } from "./plain/texts.js";
 import { RoomParams } from "./rooms.js";
 import { OneOf, Text } from "./values.js";
 
@@ -64,29 +72,38 @@ export const MessagesQuery = Type.Object({
   ),
 });
 
+/** The properties of an object that has no others. */
+const only = (keys: readonly string[], known: object) => ({
+  ...{ type: "object", additionalProperties: false },
+  properties: { ...Object.fromEntries(keys.map((key) => [key, {}])), ...known },
+});
+
 const content = (
-  type: string,
+  type: keyof typeof CONTENT_KEYS,
   description: string,
   required: readonly string[],
   properties: object = {},
 ) => ({
-  ...{ type: "object", description, required: ["type", ...required] },
-  properties: { type: { const: type }, ...properties },
+  ...only([...COMMON_KEYS, ...CONTENT_KEYS[type]], {
+    type: { const: type },
+    ...properties,
+  }),
+  ...{ description, required: ["type", ...required] },
 });
 
 const shortText = { type: "string", maxLength: 10_000 };
 
 /** For readers of the document. `chat.send` checks it, by the bounds of the server. */
 const contents = [
-  content("text", "A text.", ["body"], {
-    body: { ...shortText, minLength: 1 },
-  }),
+  content("text", "A text.", ["body"], { body: { ...shortText, ...visible } }),
   content("files", "Uploaded files, and perhaps a text.", ["files"], {
     files: {
-      ...{ type: "array", minItems: 1, maxItems: 100 },
+      ...{ type: "array", minItems: 1, maxItems: MAX_FILES },
       items: {
-        type: "object",
-        properties: { url: { type: "string" }, name: { type: "string" } },
+        ...only(FILE_KEYS, {
+          url: { type: "string" },
+          name: { type: "string" },
+        }),
         required: ["url", "name"],
       },
     },

@@ -11,7 +11,7 @@ export const PageQuery = Type.Object({
     Text({
       maxLength: 4000,
       description:
-        "Instead of `page`: empty for the first page, then as in `next`. A page begins where the last one ended, whatever was added or deleted meanwhile.",
+        "Instead of `page`, and refused beside it: empty for the first page, then as in `next`. A page begins where the last one ended, whatever was added or deleted meanwhile.",
     }),
   ),
 });

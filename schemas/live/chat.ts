@@ -6,6 +6,29 @@ import { AnyObject, Empty, Id, Payload } from "./values.js";
 import { command, some } from "./command.js";
 import { onChannel } from "./errors.js";
 
+/** The keys that the content of a message of each type has. */
+export const CONTENT_KEYS = {
+  text: ["body"],
+  files: ["files", "body"],
+  call: ["body"],
+  deleted: [],
+} as const;
+
+/**
+ * The keys that content of every type may have: `local_id` and `client` name the message for
+ * its sender, `reply_to` the message that it answers.
+ */
+export const COMMON_KEYS: readonly string[] = [
+  ...["type", "reply_to", "local_id"],
+  ...["timestamp", "client", "preview_card"],
+];
+
+/** The keys that a file of a message may have. */
+export const FILE_KEYS: readonly string[] = ["url", "name", "mimeType"];
+
+/** How many files a message may have. */
+export const MAX_FILES = 100;
+
 const eventId = Type.Integer({ minimum: 1 });
 const userId = Text({ format: "uuid" });
 

@@ -33,6 +33,8 @@ REFUSED = {
         "may hold at most .* values",
         # Days that are on no calendar.
         "time that exists",
+        # A cursor, which stands instead of it.
+        "beside a page",
     ],
     "listMessages": ["May not be used with"],
     "getResults": ["Only activity is kept by time", "belong to no room", "too much for one table"],

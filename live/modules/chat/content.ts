@@ -1,6 +1,12 @@
 import { kindOf } from "../../../db/rules/user-kinds.js";
 import type { Delivery } from "../../../db/contract/chat.js";
 import type { RoomValue, UserRecord } from "../../../db/contract/store.js";
+import {
+  COMMON_KEYS,
+  CONTENT_KEYS,
+  FILE_KEYS,
+  MAX_FILES,
+} from "../../../schemas/live/chat.js";
 import { boundFault } from "../../../schemas/validate.js";
 import { lengthOf, showsSomething } from "../../../schemas/plain/texts.js";
 import type { ChannelContext, Sender } from "../../context.js";
@@ -18,29 +24,6 @@ const MAX_CONTENT = 64 * 1024;
 /** How many objects and lists of it may be in each other. */
 const MAX_LEVELS = 10;
 
-/** The keys that the content of each type has. */
-const KEYS = {
-  text: ["body"],
-  files: ["files", "body"],
-  call: ["body"],
-  deleted: [],
-} as const;
-
-/**
- * The keys that content of every type may have: `local_id` and `client` name the message for
- * its sender, `reply_to` the message that it answers.
- */
-const COMMON_KEYS: readonly string[] = [
-  ...["type", "reply_to", "local_id"],
-  ...["timestamp", "client", "preview_card"],
-];
-
-/** The keys that a file may have. */
-const FILE_KEYS: readonly string[] = ["url", "name", "mimeType"];
-
-/** How many files a message may have. */
-const MAX_FILES = 100;
-
 /**
  * The content of a message.
  * @throws {LiveError} if clients cannot send it here.
@@ -54,7 +37,7 @@ export function contentOf(
   switch (type) {
     case "deleted":
       if (!isEdit) throw unsupported();
-      checkKeys(content, KEYS.deleted);
+      checkKeys(content, CONTENT_KEYS.deleted);
       return { type };
     case "call":
       // There are no calls yet; a client may announce one elsewhere.
@@ -79,7 +62,7 @@ export function contentOf(
     default:
       throw unsupported();
   }
-  checkKeys(content, KEYS[type]);
+  checkKeys(content, CONTENT_KEYS[type]);
   const fault = boundFault(content, MAX_CONTENT, MAX_LEVELS);
   if (fault) throw invalidPayload({ content: [fault] });
   return content;
