@@ -59,7 +59,7 @@ void t.test("size of a message", async (t) => {
     [["boss"], MiB],
   ];
   for (const [traits, most] of table) {
-    const client = await live.person({ uid: traits.join(), traits });
+    const client = await live.person({ uid: `with ${traits.join()}`, traits });
     client.send(sized(most));
     t.equal((await client.frame())[0], "pong", `${traits.join()} ${most}`);
     client.send(sized(most + 1));

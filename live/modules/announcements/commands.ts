@@ -144,8 +144,7 @@ async function expectedOf(
   state: AnnouncementDraft["state"],
 ): Promise<Announcement | undefined> {
   const expected = expectedIn(connection);
-  const isCall = "isCall" in connection;
-  if (!expected && !(isCall && state)) return undefined;
+  if (!expected && !(connection.isCall && state)) return undefined;
   const all = await ports.store.announcements.list(connection.world);
   const found = all.find((announcement) => announcement.id === id);
   if (!found) throw absent("announcement");
