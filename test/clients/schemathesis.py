@@ -33,8 +33,9 @@ REFUSED = {
         "may hold at most .* values",
         # Days that are on no calendar.
         "time that exists",
-        # A cursor, which stands instead of it.
+        # Cursors that stand beside a page, or were made for no such list.
         "beside a page",
+        "Must be empty, or the cursor of",
     ],
     "listMessages": ["May not be used with"],
     "getResults": ["Only activity is kept by time", "belong to no room", "too much for one table"],
