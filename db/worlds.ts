@@ -2,7 +2,7 @@ import { randomBytes, randomUUID } from "node:crypto";
 import type { Author } from "./contract/author.js";
 import type { Engines } from "./contract/engines.js";
 import { type Store, StoreError } from "./contract/store.js";
-import { missingWorld } from "./rules/preconditions.js";
+import { absent, missingWorld } from "./rules/preconditions.js";
 import {
   defaultPermissionConfig,
   moderatorRules,
@@ -176,7 +176,7 @@ export async function deleteFile(
   by?: Author,
 ): Promise<void> {
   const file = await store.files.get(worldId, id);
-  if (!file) throw new StoreError("absent", "There is no such file.");
+  if (!file) throw absent("file");
   await files.discard([file.key], async () => [
     await store.files.delete(worldId, id, by),
   ]);

@@ -133,7 +133,7 @@ const updateSchedule = endpoint(
         world = await worlds.get(world_id);
       }
     }
-    return reply.code(200).send(null);
+    return (reply as FastifyReply).code(200).send();
   },
 );
 

@@ -385,7 +385,7 @@ void t.test("lists, overlaps and what readers see", async (t) => {
   t.match(kept.body, { title: "One", room_id: null });
   await save("DELETE", `sessions/${one.id}/`);
   t.same(await list("speakers/", "reader"), [], "whom no session names");
-  t.ok((await list("speakers/?search=a")).includes("Ada"));
+  t.ok((await list("speakers/")).includes("Ada"));
 });
 
 void t.test("speakers and the event refer to users and uploads", async (t) => {

@@ -14,6 +14,12 @@ const OTHERS =
 void t.test("the author of what a route appends is its caller", async (t) => {
   const { idsFor, room, routes, send, store, upload } = await furnished(t);
   const traits = ["admin", "api"];
+  const { value: world } = (await store.worlds.get("demo"))!;
+  // The call of its plugin is refused for another schedule.
+  const pretalx = { domain: "https://p.example", event: "demo" };
+  await store.worlds.update("demo", {
+    config: Object.assign({}, world.config, { pretalx }),
+  });
   const person = { tokenId: "ada", traits: new Set(traits) };
   const { id: user } = await store.users.enter("demo", person);
   const as = (uid: string) =>

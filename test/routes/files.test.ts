@@ -147,9 +147,7 @@ void t.test("a file is deleted", async (t) => {
   const link = await uploaded(server, "a.pdf", PDF, at("demo.example.org"));
   const kept = await uploaded(server, "a.pdf", PDF, at("demo.example.org"));
   const foreign = await uploaded(server, "a.pdf", PDF, at("other.example.org"));
-  const forbidden = {
-    detail: "You do not have permission to perform this action.",
-  };
+  const missing = { detail: "There is no such file.", code: "missing" };
   const id = idIn(link);
   for (const [name, odd] of [
     ["unknown", ABSENT],
@@ -167,7 +165,7 @@ void t.test("a file is deleted", async (t) => {
   ] as const) {
     const got = await remove(server, odd);
     t.equal(got.status, 403, name);
-    t.match(got.body, forbidden, name);
+    t.match(got.body, missing, name);
   }
   t.equal((await finished(server.dataDir)).length, 3);
 
@@ -179,7 +177,7 @@ void t.test("a file is deleted", async (t) => {
   }
   const again = await remove(server, id);
   t.equal(again.status, 403, "twice");
-  t.match(again.body, forbidden);
+  t.match(again.body, missing);
   t.match(await list(server), { count: 1, results: [{ id: idIn(kept) }] });
   t.equal((await follow(server, kept)).status, 200);
   t.equal((await follow(server, foreign)).status, 200);
