@@ -45,7 +45,7 @@ REFUSED = {
     "updateSession": ["can be followed", "has no such", "Another", "later than", "31 days", "once only", "given with"],
     "createSpeaker": ["can be followed", "has no such", "Another", "upload of this world"],
     "updateSpeaker": ["can be followed", "has no such", "Another", "upload of this world"],
-    "createWebhook": ["address", "https", "user name", "host name", "at most 20 webhooks"],
+    "createWebhook": ["address", "https", "user name", "host name"],
     "updateWebhook": ["address", "https", "user name", "host name"],
     "moderateUser": ["Not for yourself"],
     "createAnnouncement": ["time"],
@@ -132,6 +132,12 @@ PLACES = {
     "announcement_id": "announcements",
     "webhook_id": "webhooks",
 }
+
+
+@schemathesis.hook
+def filter_query(ctx, query):
+    """Node.js itself answers 431 to addresses and headers beyond 16 KiB, whatever the operation."""
+    return len(str(query)) < 4000
 
 
 @schemathesis.hook
