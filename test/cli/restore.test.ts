@@ -510,7 +510,7 @@ void t.test("an archive without logs, as older ones are", async (t) => {
   for (const [archive, says] of [
     [
       withManifest(entries, (manifest) => (manifest.version = 2)),
-      "its table chat_events has other columns",
+      "its table users has other columns",
     ],
     [
       withManifest(former, (manifest) => (manifest.version = 3)),

@@ -1,6 +1,6 @@
 import { createHash } from "node:crypto";
 import { Header } from "tar";
-import { EVER, TABLES } from "../../db/copies/tables.js";
+import { EVER, TABLES, tablesOf } from "../../db/copies/tables.js";
 
 export interface Entry {
   path: string;
@@ -107,72 +107,64 @@ export function oldArchive(
   return [...held, { path: "manifest.json", body }] as never;
 }
 
+/** An archive as Foyers made it with an older version of backups: without newer tables and columns. */
+function versionOf(entries: readonly Entry[], version: number): Entry[] {
+  const tables = new Map(
+    tablesOf(version).map(({ name, columns }) => [name, columns.length]),
+  );
+  const newer = TABLES.filter(({ name }) => !tables.has(name));
+  const left = entries.filter(({ path }) =>
+    newer.every(({ name }) => path !== rowsAt(name)),
+  );
+  const filled = [...tables].filter(([name]) =>
+    left.some(({ path }) => path === rowsAt(name)),
+  );
+  const short = filled.reduce(
+    (entries, [name, kept]) =>
+      withRows(entries, name, (rows) => rows.map((row) => row.slice(0, kept))),
+    left,
+  );
+  return withManifest(short, (manifest) => {
+    manifest.version = version;
+    manifest.tables = manifest.tables
+      .filter(({ name }) => tables.has(name))
+      .map((one) => ({
+        ...one,
+        columns: one.columns.slice(0, tables.get(one.name)),
+      }));
+  });
+}
+
 /**
  * An archive as Foyers made it before there was a log: without its tables, tags and authors.
  * @param last the last id of an event of any world.
  */
-export function formerArchive(
+export const formerArchive = (
   entries: readonly Entry[],
   last: number,
-): Entry[] {
-  const later = TABLES.filter(({ since }) => since > 2).map(({ name }) => name);
-  const newer = TABLES.map(({ name, columns }) => ({
-    name,
-    kept: columns.filter(({ since = 2 }) => since === 2).length,
-    all: columns.length,
-  })).filter(({ name, kept, all }) => kept < all && !later.includes(name));
-  const left = entries.filter(({ path }) => !later.map(rowsAt).includes(path));
-  const filled = newer.filter(({ name }) =>
-    left.some(({ path }) => path === rowsAt(name)),
-  );
-  const untagged = filled.reduce(
-    (entries, { name, kept }) =>
-      withRows(entries, name, (rows) => rows.map((row) => row.slice(0, kept))),
-    left,
-  );
-  const numbered = withRows(untagged, "sequences", ([channels, ...rest]) => [
+): Entry[] =>
+  withRows(versionOf(entries, 2), "sequences", ([channels, ...rest]) => [
     channels,
     ["chat_events", last],
     ...rest,
   ]);
-  return withManifest(numbered, (manifest) => {
-    manifest.version = 2;
-    manifest.tables = manifest.tables.filter(
-      ({ name }) => !later.includes(name),
-    );
-    for (const { name, kept } of newer) {
-      const table = manifest.tables.find((one) => one.name === name)!;
-      table.columns = table.columns.slice(0, kept);
-    }
-  });
-}
 
 /** An archive as Foyers made it while the audit was a table. @param rows of that table. */
 export function auditedArchive(
   entries: readonly Entry[],
   rows: readonly unknown[],
 ): Entry[] {
-  const short = withRows(entries, "log", (rows) =>
-    rows.map((row) => row.slice(0, -3)),
-  );
+  const short = versionOf(entries, 4);
   const at = short.findIndex(({ path }) => path === rowsAt("log_heads"));
   const body = Buffer.from(
     rows.map((row) => `${JSON.stringify(row)}\n`).join(""),
   );
   const former = short.toSpliced(at, 0, { path: rowsAt("audit"), body });
-  return withManifest(former, (manifest) => {
-    manifest.version = 4;
+  return withManifest(former, ({ tables }) => {
     const audit = EVER.find(({ name }) => name === "audit")!;
-    manifest.tables = manifest.tables
-      .filter(({ name }) => name !== "log_kept")
-      .map((one) =>
-        one.name === "log"
-          ? { ...one, columns: one.columns.slice(0, -3) }
-          : one,
-      );
     const columns = audit.columns.map(({ name }) => name);
     const sha256 = sumOf(body);
-    manifest.tables.push({ name: "audit", rows: rows.length, sha256, columns });
+    tables.push({ name: "audit", rows: rows.length, sha256, columns });
   });
 }
 
