@@ -152,5 +152,5 @@ const post = (live: Live, channel: string, body: string) =>
     channel,
     event_type: "channel.message",
     // The last two are what other clients may add.
-    content: { type: "text", body, html: body, preview_card: { url: body } },
+    content: { type: "text", body, client: body, preview_card: { url: body } },
   });
