@@ -13,6 +13,7 @@ import {
   userIdOf,
 } from "../plugins/sign-in/flow.js";
 import { seal, unseal } from "../plugins/auth/sealed.js";
+import { networkOf } from "../plugins/limits/guests.js";
 import { limitRate } from "../plugins/limits/rate.js";
 import { providersOf } from "../plugins/sign-in/providers.js";
 import type { SignInProvider } from "../schemas/issuers.js";
@@ -49,7 +50,10 @@ const routes: FastifyPluginAsync = async (app) => {
   const limitCallbacks = limitRate(app, {
     perMinute: CALLBACKS_PER_MINUTE,
     what: "sign-ins",
-    keyOf: (request) => app.guests.addressOf(request.raw),
+    keyOf: (request) => {
+      const address = app.guests.addressOf(request.raw);
+      return networkOf(address) ?? address;
+    },
   });
 
   app.get(

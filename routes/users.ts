@@ -16,6 +16,7 @@ import {
   LIVE,
   may,
   type PermissionKey,
+  RUNNING,
 } from "../schemas/plain/permissions.js";
 import { uuid } from "../schemas/plain/texts.js";
 import { InvalidData } from "../schemas/validate.js";
@@ -201,6 +202,9 @@ const moderateNamedUser = endpoint(
     if (known) {
       await perform(request, commands[moderation_state], { id: known.id });
     } else {
+      // The person may turn out to run the event: only those do this who hold all that this takes.
+      const world = request.world!.value;
+      if (!may(request.caller, RUNNING, { world })) throw forbidden();
       const state = moderation_state === "none" ? "" : moderation_state;
       const by = authorOf(request);
       await store.users.moderateNamed(world_id, tokenId, state, by);

@@ -15,14 +15,17 @@ const MEMORY = 512;
 /** How many exports of a world may wait: one for each group of readers who see something else. */
 const MOST_EXPORTS = 16;
 
-/** Reads and writes programs in threads of their own, one of each at a time. */
+/** Reads and writes programs in threads of their own: two documents, of different worlds, and one export at a time. */
 export class Formats {
   /** Documents of organizers. One may take its whole time, and exports do not wait for it. */
   readonly #reading = new Turns("imports of programs", {
-    ...{ atOnce: 1, waiting: 1 },
+    atOnce: 2,
+    ofWorld: 1,
+    waiting: 1,
   });
   readonly #writing = new Turns("exports of programs", {
-    ...{ atOnce: 1, waiting: MOST_EXPORTS },
+    atOnce: 1,
+    waiting: MOST_EXPORTS,
   });
 
   /** @param longest how long a document may take, in milliseconds. */

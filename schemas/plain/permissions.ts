@@ -254,7 +254,7 @@ export const SEE: readonly PermissionKey[] = ["room.view"];
 export const LIVE: readonly PermissionKey[] = ["world.view"];
 
 /** The keys of the people who run an event. Only their equals decide about them. */
-const RUNNING: readonly PermissionKey[] = [
+export const RUNNING: readonly PermissionKey[] = [
   "world.secrets",
   "world.update",
   "user.manage",

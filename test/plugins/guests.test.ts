@@ -152,7 +152,10 @@ void t.test("bytes that the guests of one network write", async (t) => {
   });
   const { value: room } = await server.app.store.rooms.create("demo", {
     name: "Hall",
-    module_config: [{ type: "chat.native", config: {} }],
+    module_config: [
+      { type: "chat.native", config: {} },
+      { type: "question", config: { active: true } },
+    ],
   });
   // The buckets do not fill up while the test runs.
   const now = performance.now();
@@ -189,6 +192,8 @@ void t.test("bytes that the guests of one network write", async (t) => {
         ask("user.update", {
           profile: { display_name: "a", about: "x".repeat(length) },
         }),
+      asks: (length: number) =>
+        ask("question.ask", { room: room.id, content: "x".repeat(length) }),
       leaves: () => ws.terminate(),
     };
   };
@@ -200,6 +205,7 @@ void t.test("bytes that the guests of one network write", async (t) => {
   const bob = await enter({ client_id: "bob" }, "198.51.100.7");
   t.equal(await bob.says(1300), limited, "the bytes outlive a connection");
   t.equal(await bob.renames(1300), limited, "profiles count, too");
+  t.equal(await bob.asks(1300), limited, "and questions");
   t.equal(await bob.says(10), "success", "there is room for a short one");
   const signed = await enter(
     { token: tokenOf(keyOf("demo"), { uid: "u", traits: [] }) },

@@ -393,6 +393,8 @@ const zoned: [zone: string, start: string, described?: string][] = [
     "SECONDLY",
     "HOURLY",
     "DAILY",
+    "MONTHLY;INTERVAL=999999;BYMONTHDAY=31",
+    "YEARLY;BYDAY=60MO",
     "YEARLY;BYDAY=MO,TU,WE,TH,FR;BYHOUR=1,2",
   ].map((rule): [string, string, string] => [
     "Ours",

@@ -24,7 +24,10 @@ export interface CalendarTime {
 export type Zone = string | DescribedZone;
 
 /** The most observances of the zones of a calendar. */
-const MOST_OBSERVANCES = 1000;
+const MOST_OBSERVANCES = 300;
+
+/** The last year whose changes of clocks are computed. */
+const LAST_YEAR = 2100;
 
 /** The most changes of an observance within two years. */
 const MOST_CHANGES = 4;
@@ -84,6 +87,15 @@ class DescribedZone {
 
   /** @returns undefined if the component says nothing, or what no zone does. */
   static of(component: ICAL.Component): DescribedZone | undefined {
+    try {
+      return DescribedZone.#of(component);
+    } catch {
+      // The library throws for rules that it cannot follow.
+      return undefined;
+    }
+  }
+
+  static #of(component: ICAL.Component): DescribedZone | undefined {
     const observances = component
       .getAllSubcomponents()
       .filter(({ name }) => name === "standard" || name === "daylight");
@@ -102,7 +114,10 @@ class DescribedZone {
   /** The offset from UTC at a time on the clock, in milliseconds. */
   offsetAt(clock: number): number {
     if (clock < this.first.clock) return this.first.before;
-    const time = ICAL.Time.fromJSDate(new Date(clock), true);
+    const date = new Date(clock);
+    // The library computes each change until then, and rules repeat each year.
+    if (date.getUTCFullYear() > LAST_YEAR) date.setUTCFullYear(LAST_YEAR);
+    const time = ICAL.Time.fromJSDate(date, true);
     time.zone = ICAL.Timezone.localTimezone;
     return this.zone.utcOffset(time) * 1000;
   }

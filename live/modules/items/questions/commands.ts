@@ -56,8 +56,10 @@ const { create, update, remove, vote, pin, unpin } = itemHandlers({
       );
     }
     const state = requires_moderation === false ? "visible" : "mod_queue";
+    const bytes = Buffer.byteLength(content);
     const mayAsk =
-      rates.mayMessage(connection, Buffer.byteLength(content)) &&
+      rates.mayMessage(connection, bytes) &&
+      rates.mayStore(connection, bytes) &&
       (state === "mod_queue" ||
         rates.mayTell(connection.world, room.value.id, content.length));
     if (!mayAsk) throw rateLimited();
