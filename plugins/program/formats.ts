@@ -1,8 +1,8 @@
 import type { ImportResult } from "../../schemas/documents/program-document.js";
 import { UnreadableDocument } from "../../schemas/documents/unreadable.js";
 import { InvalidData } from "../../schemas/validate.js";
-import { inThread, TooMuch } from "../work/thread.js";
-import { Turns } from "../work/turns.js";
+import { inThread, TooMuch } from "../long-work/thread.js";
+import { Turns } from "../long-work/turns.js";
 import type { ExportedProgram } from "./exports/program.js";
 import type { Done, ImportPorts, ImportTask, Question, Task } from "./tasks.js";
 

@@ -26,7 +26,7 @@ import type { Formats } from "./formats.js";
 import type { ImportPorts } from "./tasks.js";
 import { Refusal } from "../http/errors.js";
 import { isZone } from "./formats/zones.js";
-import { abandoned } from "../work/turns.js";
+import { abandoned } from "../long-work/turns.js";
 
 /** How many bytes of exports are kept: more than the largest calendar has, which takes seconds to write. */
 const KEPT = 96 * 1024 * 1024;

@@ -3,8 +3,8 @@ import type { Readable } from "node:stream";
 import type { FileStore } from "../../db/contract/files.js";
 import type { Cell } from "../../schemas/plain/csv.js";
 import { InvalidData } from "../../schemas/validate.js";
-import { inThread, TooMuch } from "../work/thread.js";
-import { Turns } from "../work/turns.js";
+import { inThread, TooMuch } from "../long-work/thread.js";
+import { Turns } from "../long-work/turns.js";
 import type { SheetTask } from "./sheet-thread.js";
 
 /** How large a table may be: in cells, and in characters. */

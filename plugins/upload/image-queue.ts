@@ -1,6 +1,6 @@
 import pLimit, { type LimitFunction } from "p-limit";
 import { Refusal } from "../http/errors.js";
-import { abandoned } from "../work/turns.js";
+import { abandoned } from "../long-work/turns.js";
 import { MAX_PIXELS } from "./pixels.js";
 
 /** How many pixels may wait if all are of one world: a few of the largest images, or dozens of photos. */

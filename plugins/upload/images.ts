@@ -5,7 +5,7 @@ import { StoreError } from "../../db/contract/store.js";
 import { FileRefusal } from "../http/errors.js";
 import type { ImageFormat } from "../../schemas/plain/file-types.js";
 import type { Box } from "./form.js";
-import { abandoned } from "../work/turns.js";
+import { abandoned } from "../long-work/turns.js";
 import { ImageQueue } from "./image-queue.js";
 import { MAX_PIXELS } from "./pixels.js";
 

@@ -9,7 +9,7 @@ import { authorOf } from "../../plugins/auth/author.js";
 import { clientGone } from "../../plugins/http/connections.js";
 import { headerRefs } from "../../plugins/openapi/parts.js";
 import { forbidden } from "../../plugins/http/errors.js";
-import { Turns } from "../../plugins/work/turns.js";
+import { Turns } from "../../plugins/long-work/turns.js";
 import { type Cell, csvRow } from "../../schemas/plain/csv.js";
 import { isWithheld, LIVE, may, SEE } from "../../schemas/plain/permissions.js";
 import {

@@ -175,7 +175,7 @@ void t.test("who is out of reach", async (t) => {
       as,
       body: { token_id: `later for ${role}`, moderation_state: "banned" },
     });
-    // Whoever comes may run the event.
+    // The person may turn out to run the event.
     t.equal(unknown.status, role === "owner" ? 200 : 403, `${role}: unknown`);
     for (const subject of roles) {
       const body = { token_id: `${subject} of ${role}` };
