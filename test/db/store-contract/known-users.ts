@@ -1,6 +1,6 @@
 import { randomUUID } from "node:crypto";
 import type { UserRecord } from "../../../db/contract/store.js";
-import { worldOf } from "../../helper.js";
+import { until, worldOf } from "../../helper.js";
 import { ABSENT, ada, type Contract, fails, file, guest } from "./setup.js";
 
 const traits = new Set<string>();
@@ -130,7 +130,10 @@ export async function knownUserContract(base: Contract): Promise<void> {
         (await users.moderate("demo", id, asked)).moderation_state,
         state,
       );
-      t.equal((await other.users.get("demo", id))?.moderation_state, state);
+      // Another process may answer with a user as it was up to a second ago.
+      const seen = async () =>
+        (await other.users.get("demo", id))?.moderation_state === state;
+      await until(seen);
     }
     const banned = await users.get("demo", id);
     while (Date.now() === banned?.last_seen) await new Promise(setImmediate);
