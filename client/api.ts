@@ -4436,12 +4436,6 @@ export interface components {
     IfMatch: string;
     /** @description Answer 304 in the state that this ETag names. */
     IfNoneMatch: string;
-    /** @description The same for every try of an entry. */
-    WebhookId: string;
-    /** @description When it is sent, in seconds since 1970. */
-    WebhookTimestamp: string;
-    /** @description `v1,` and an HMAC-SHA256 with the secret. */
-    WebhookSignature: string;
   };
   requestBodies: never;
   headers: {
@@ -7142,11 +7136,11 @@ export interface operations {
       query?: never;
       header: {
         /** @description The same for every try of an entry. */
-        "webhook-id": components["parameters"]["WebhookId"];
+        "webhook-id": string;
         /** @description When it is sent, in seconds since 1970. */
-        "webhook-timestamp": components["parameters"]["WebhookTimestamp"];
+        "webhook-timestamp": string;
         /** @description `v1,` and an HMAC-SHA256 with the secret. */
-        "webhook-signature": components["parameters"]["WebhookSignature"];
+        "webhook-signature": string;
       };
       path?: never;
       cookie?: never;
@@ -7184,11 +7178,11 @@ export interface operations {
       query?: never;
       header: {
         /** @description The same for every try of an entry. */
-        "webhook-id": components["parameters"]["WebhookId"];
+        "webhook-id": string;
         /** @description When it is sent, in seconds since 1970. */
-        "webhook-timestamp": components["parameters"]["WebhookTimestamp"];
+        "webhook-timestamp": string;
         /** @description `v1,` and an HMAC-SHA256 with the secret. */
-        "webhook-signature": components["parameters"]["WebhookSignature"];
+        "webhook-signature": string;
       };
       path?: never;
       cookie?: never;
@@ -7226,11 +7220,11 @@ export interface operations {
       query?: never;
       header: {
         /** @description The same for every try of an entry. */
-        "webhook-id": components["parameters"]["WebhookId"];
+        "webhook-id": string;
         /** @description When it is sent, in seconds since 1970. */
-        "webhook-timestamp": components["parameters"]["WebhookTimestamp"];
+        "webhook-timestamp": string;
         /** @description `v1,` and an HMAC-SHA256 with the secret. */
-        "webhook-signature": components["parameters"]["WebhookSignature"];
+        "webhook-signature": string;
       };
       path?: never;
       cookie?: never;
@@ -7268,11 +7262,11 @@ export interface operations {
       query?: never;
       header: {
         /** @description The same for every try of an entry. */
-        "webhook-id": components["parameters"]["WebhookId"];
+        "webhook-id": string;
         /** @description When it is sent, in seconds since 1970. */
-        "webhook-timestamp": components["parameters"]["WebhookTimestamp"];
+        "webhook-timestamp": string;
         /** @description `v1,` and an HMAC-SHA256 with the secret. */
-        "webhook-signature": components["parameters"]["WebhookSignature"];
+        "webhook-signature": string;
       };
       path?: never;
       cookie?: never;
@@ -7310,11 +7304,11 @@ export interface operations {
       query?: never;
       header: {
         /** @description The same for every try of an entry. */
-        "webhook-id": components["parameters"]["WebhookId"];
+        "webhook-id": string;
         /** @description When it is sent, in seconds since 1970. */
-        "webhook-timestamp": components["parameters"]["WebhookTimestamp"];
+        "webhook-timestamp": string;
         /** @description `v1,` and an HMAC-SHA256 with the secret. */
-        "webhook-signature": components["parameters"]["WebhookSignature"];
+        "webhook-signature": string;
       };
       path?: never;
       cookie?: never;
@@ -7352,11 +7346,11 @@ export interface operations {
       query?: never;
       header: {
         /** @description The same for every try of an entry. */
-        "webhook-id": components["parameters"]["WebhookId"];
+        "webhook-id": string;
         /** @description When it is sent, in seconds since 1970. */
-        "webhook-timestamp": components["parameters"]["WebhookTimestamp"];
+        "webhook-timestamp": string;
         /** @description `v1,` and an HMAC-SHA256 with the secret. */
-        "webhook-signature": components["parameters"]["WebhookSignature"];
+        "webhook-signature": string;
       };
       path?: never;
       cookie?: never;
@@ -7394,11 +7388,11 @@ export interface operations {
       query?: never;
       header: {
         /** @description The same for every try of an entry. */
-        "webhook-id": components["parameters"]["WebhookId"];
+        "webhook-id": string;
         /** @description When it is sent, in seconds since 1970. */
-        "webhook-timestamp": components["parameters"]["WebhookTimestamp"];
+        "webhook-timestamp": string;
         /** @description `v1,` and an HMAC-SHA256 with the secret. */
-        "webhook-signature": components["parameters"]["WebhookSignature"];
+        "webhook-signature": string;
       };
       path?: never;
       cookie?: never;
@@ -7436,11 +7430,11 @@ export interface operations {
       query?: never;
       header: {
         /** @description The same for every try of an entry. */
-        "webhook-id": components["parameters"]["WebhookId"];
+        "webhook-id": string;
         /** @description When it is sent, in seconds since 1970. */
-        "webhook-timestamp": components["parameters"]["WebhookTimestamp"];
+        "webhook-timestamp": string;
         /** @description `v1,` and an HMAC-SHA256 with the secret. */
-        "webhook-signature": components["parameters"]["WebhookSignature"];
+        "webhook-signature": string;
       };
       path?: never;
       cookie?: never;
@@ -7478,11 +7472,11 @@ export interface operations {
       query?: never;
       header: {
         /** @description The same for every try of an entry. */
-        "webhook-id": components["parameters"]["WebhookId"];
+        "webhook-id": string;
         /** @description When it is sent, in seconds since 1970. */
-        "webhook-timestamp": components["parameters"]["WebhookTimestamp"];
+        "webhook-timestamp": string;
         /** @description `v1,` and an HMAC-SHA256 with the secret. */
-        "webhook-signature": components["parameters"]["WebhookSignature"];
+        "webhook-signature": string;
       };
       path?: never;
       cookie?: never;
@@ -7520,11 +7514,11 @@ export interface operations {
       query?: never;
       header: {
         /** @description The same for every try of an entry. */
-        "webhook-id": components["parameters"]["WebhookId"];
+        "webhook-id": string;
         /** @description When it is sent, in seconds since 1970. */
-        "webhook-timestamp": components["parameters"]["WebhookTimestamp"];
+        "webhook-timestamp": string;
         /** @description `v1,` and an HMAC-SHA256 with the secret. */
-        "webhook-signature": components["parameters"]["WebhookSignature"];
+        "webhook-signature": string;
       };
       path?: never;
       cookie?: never;
@@ -7562,11 +7556,11 @@ export interface operations {
       query?: never;
       header: {
         /** @description The same for every try of an entry. */
-        "webhook-id": components["parameters"]["WebhookId"];
+        "webhook-id": string;
         /** @description When it is sent, in seconds since 1970. */
-        "webhook-timestamp": components["parameters"]["WebhookTimestamp"];
+        "webhook-timestamp": string;
         /** @description `v1,` and an HMAC-SHA256 with the secret. */
-        "webhook-signature": components["parameters"]["WebhookSignature"];
+        "webhook-signature": string;
       };
       path?: never;
       cookie?: never;
@@ -7604,11 +7598,11 @@ export interface operations {
       query?: never;
       header: {
         /** @description The same for every try of an entry. */
-        "webhook-id": components["parameters"]["WebhookId"];
+        "webhook-id": string;
         /** @description When it is sent, in seconds since 1970. */
-        "webhook-timestamp": components["parameters"]["WebhookTimestamp"];
+        "webhook-timestamp": string;
         /** @description `v1,` and an HMAC-SHA256 with the secret. */
-        "webhook-signature": components["parameters"]["WebhookSignature"];
+        "webhook-signature": string;
       };
       path?: never;
       cookie?: never;
@@ -7646,11 +7640,11 @@ export interface operations {
       query?: never;
       header: {
         /** @description The same for every try of an entry. */
-        "webhook-id": components["parameters"]["WebhookId"];
+        "webhook-id": string;
         /** @description When it is sent, in seconds since 1970. */
-        "webhook-timestamp": components["parameters"]["WebhookTimestamp"];
+        "webhook-timestamp": string;
         /** @description `v1,` and an HMAC-SHA256 with the secret. */
-        "webhook-signature": components["parameters"]["WebhookSignature"];
+        "webhook-signature": string;
       };
       path?: never;
       cookie?: never;
@@ -7688,11 +7682,11 @@ export interface operations {
       query?: never;
       header: {
         /** @description The same for every try of an entry. */
-        "webhook-id": components["parameters"]["WebhookId"];
+        "webhook-id": string;
         /** @description When it is sent, in seconds since 1970. */
-        "webhook-timestamp": components["parameters"]["WebhookTimestamp"];
+        "webhook-timestamp": string;
         /** @description `v1,` and an HMAC-SHA256 with the secret. */
-        "webhook-signature": components["parameters"]["WebhookSignature"];
+        "webhook-signature": string;
       };
       path?: never;
       cookie?: never;
@@ -7730,11 +7724,11 @@ export interface operations {
       query?: never;
       header: {
         /** @description The same for every try of an entry. */
-        "webhook-id": components["parameters"]["WebhookId"];
+        "webhook-id": string;
         /** @description When it is sent, in seconds since 1970. */
-        "webhook-timestamp": components["parameters"]["WebhookTimestamp"];
+        "webhook-timestamp": string;
         /** @description `v1,` and an HMAC-SHA256 with the secret. */
-        "webhook-signature": components["parameters"]["WebhookSignature"];
+        "webhook-signature": string;
       };
       path?: never;
       cookie?: never;
@@ -7772,11 +7766,11 @@ export interface operations {
       query?: never;
       header: {
         /** @description The same for every try of an entry. */
-        "webhook-id": components["parameters"]["WebhookId"];
+        "webhook-id": string;
         /** @description When it is sent, in seconds since 1970. */
-        "webhook-timestamp": components["parameters"]["WebhookTimestamp"];
+        "webhook-timestamp": string;
         /** @description `v1,` and an HMAC-SHA256 with the secret. */
-        "webhook-signature": components["parameters"]["WebhookSignature"];
+        "webhook-signature": string;
       };
       path?: never;
       cookie?: never;
@@ -7814,11 +7808,11 @@ export interface operations {
       query?: never;
       header: {
         /** @description The same for every try of an entry. */
-        "webhook-id": components["parameters"]["WebhookId"];
+        "webhook-id": string;
         /** @description When it is sent, in seconds since 1970. */
-        "webhook-timestamp": components["parameters"]["WebhookTimestamp"];
+        "webhook-timestamp": string;
         /** @description `v1,` and an HMAC-SHA256 with the secret. */
-        "webhook-signature": components["parameters"]["WebhookSignature"];
+        "webhook-signature": string;
       };
       path?: never;
       cookie?: never;
@@ -7856,11 +7850,11 @@ export interface operations {
       query?: never;
       header: {
         /** @description The same for every try of an entry. */
-        "webhook-id": components["parameters"]["WebhookId"];
+        "webhook-id": string;
         /** @description When it is sent, in seconds since 1970. */
-        "webhook-timestamp": components["parameters"]["WebhookTimestamp"];
+        "webhook-timestamp": string;
         /** @description `v1,` and an HMAC-SHA256 with the secret. */
-        "webhook-signature": components["parameters"]["WebhookSignature"];
+        "webhook-signature": string;
       };
       path?: never;
       cookie?: never;
@@ -7898,11 +7892,11 @@ export interface operations {
       query?: never;
       header: {
         /** @description The same for every try of an entry. */
-        "webhook-id": components["parameters"]["WebhookId"];
+        "webhook-id": string;
         /** @description When it is sent, in seconds since 1970. */
-        "webhook-timestamp": components["parameters"]["WebhookTimestamp"];
+        "webhook-timestamp": string;
         /** @description `v1,` and an HMAC-SHA256 with the secret. */
-        "webhook-signature": components["parameters"]["WebhookSignature"];
+        "webhook-signature": string;
       };
       path?: never;
       cookie?: never;
@@ -7940,11 +7934,11 @@ export interface operations {
       query?: never;
       header: {
         /** @description The same for every try of an entry. */
-        "webhook-id": components["parameters"]["WebhookId"];
+        "webhook-id": string;
         /** @description When it is sent, in seconds since 1970. */
-        "webhook-timestamp": components["parameters"]["WebhookTimestamp"];
+        "webhook-timestamp": string;
         /** @description `v1,` and an HMAC-SHA256 with the secret. */
-        "webhook-signature": components["parameters"]["WebhookSignature"];
+        "webhook-signature": string;
       };
       path?: never;
       cookie?: never;
@@ -7982,11 +7976,11 @@ export interface operations {
       query?: never;
       header: {
         /** @description The same for every try of an entry. */
-        "webhook-id": components["parameters"]["WebhookId"];
+        "webhook-id": string;
         /** @description When it is sent, in seconds since 1970. */
-        "webhook-timestamp": components["parameters"]["WebhookTimestamp"];
+        "webhook-timestamp": string;
         /** @description `v1,` and an HMAC-SHA256 with the secret. */
-        "webhook-signature": components["parameters"]["WebhookSignature"];
+        "webhook-signature": string;
       };
       path?: never;
       cookie?: never;
@@ -8024,11 +8018,11 @@ export interface operations {
       query?: never;
       header: {
         /** @description The same for every try of an entry. */
-        "webhook-id": components["parameters"]["WebhookId"];
+        "webhook-id": string;
         /** @description When it is sent, in seconds since 1970. */
-        "webhook-timestamp": components["parameters"]["WebhookTimestamp"];
+        "webhook-timestamp": string;
         /** @description `v1,` and an HMAC-SHA256 with the secret. */
-        "webhook-signature": components["parameters"]["WebhookSignature"];
+        "webhook-signature": string;
       };
       path?: never;
       cookie?: never;
@@ -8066,11 +8060,11 @@ export interface operations {
       query?: never;
       header: {
         /** @description The same for every try of an entry. */
-        "webhook-id": components["parameters"]["WebhookId"];
+        "webhook-id": string;
         /** @description When it is sent, in seconds since 1970. */
-        "webhook-timestamp": components["parameters"]["WebhookTimestamp"];
+        "webhook-timestamp": string;
         /** @description `v1,` and an HMAC-SHA256 with the secret. */
-        "webhook-signature": components["parameters"]["WebhookSignature"];
+        "webhook-signature": string;
       };
       path?: never;
       cookie?: never;
@@ -8108,11 +8102,11 @@ export interface operations {
       query?: never;
       header: {
         /** @description The same for every try of an entry. */
-        "webhook-id": components["parameters"]["WebhookId"];
+        "webhook-id": string;
         /** @description When it is sent, in seconds since 1970. */
-        "webhook-timestamp": components["parameters"]["WebhookTimestamp"];
+        "webhook-timestamp": string;
         /** @description `v1,` and an HMAC-SHA256 with the secret. */
-        "webhook-signature": components["parameters"]["WebhookSignature"];
+        "webhook-signature": string;
       };
       path?: never;
       cookie?: never;
@@ -8150,11 +8144,11 @@ export interface operations {
       query?: never;
       header: {
         /** @description The same for every try of an entry. */
-        "webhook-id": components["parameters"]["WebhookId"];
+        "webhook-id": string;
         /** @description When it is sent, in seconds since 1970. */
-        "webhook-timestamp": components["parameters"]["WebhookTimestamp"];
+        "webhook-timestamp": string;
         /** @description `v1,` and an HMAC-SHA256 with the secret. */
-        "webhook-signature": components["parameters"]["WebhookSignature"];
+        "webhook-signature": string;
       };
       path?: never;
       cookie?: never;
@@ -8192,11 +8186,11 @@ export interface operations {
       query?: never;
       header: {
         /** @description The same for every try of an entry. */
-        "webhook-id": components["parameters"]["WebhookId"];
+        "webhook-id": string;
         /** @description When it is sent, in seconds since 1970. */
-        "webhook-timestamp": components["parameters"]["WebhookTimestamp"];
+        "webhook-timestamp": string;
         /** @description `v1,` and an HMAC-SHA256 with the secret. */
-        "webhook-signature": components["parameters"]["WebhookSignature"];
+        "webhook-signature": string;
       };
       path?: never;
       cookie?: never;
@@ -8234,11 +8228,11 @@ export interface operations {
       query?: never;
       header: {
         /** @description The same for every try of an entry. */
-        "webhook-id": components["parameters"]["WebhookId"];
+        "webhook-id": string;
         /** @description When it is sent, in seconds since 1970. */
-        "webhook-timestamp": components["parameters"]["WebhookTimestamp"];
+        "webhook-timestamp": string;
         /** @description `v1,` and an HMAC-SHA256 with the secret. */
-        "webhook-signature": components["parameters"]["WebhookSignature"];
+        "webhook-signature": string;
       };
       path?: never;
       cookie?: never;
@@ -8276,11 +8270,11 @@ export interface operations {
       query?: never;
       header: {
         /** @description The same for every try of an entry. */
-        "webhook-id": components["parameters"]["WebhookId"];
+        "webhook-id": string;
         /** @description When it is sent, in seconds since 1970. */
-        "webhook-timestamp": components["parameters"]["WebhookTimestamp"];
+        "webhook-timestamp": string;
         /** @description `v1,` and an HMAC-SHA256 with the secret. */
-        "webhook-signature": components["parameters"]["WebhookSignature"];
+        "webhook-signature": string;
       };
       path?: never;
       cookie?: never;
@@ -8318,11 +8312,11 @@ export interface operations {
       query?: never;
       header: {
         /** @description The same for every try of an entry. */
-        "webhook-id": components["parameters"]["WebhookId"];
+        "webhook-id": string;
         /** @description When it is sent, in seconds since 1970. */
-        "webhook-timestamp": components["parameters"]["WebhookTimestamp"];
+        "webhook-timestamp": string;
         /** @description `v1,` and an HMAC-SHA256 with the secret. */
-        "webhook-signature": components["parameters"]["WebhookSignature"];
+        "webhook-signature": string;
       };
       path?: never;
       cookie?: never;
@@ -8360,11 +8354,11 @@ export interface operations {
       query?: never;
       header: {
         /** @description The same for every try of an entry. */
-        "webhook-id": components["parameters"]["WebhookId"];
+        "webhook-id": string;
         /** @description When it is sent, in seconds since 1970. */
-        "webhook-timestamp": components["parameters"]["WebhookTimestamp"];
+        "webhook-timestamp": string;
         /** @description `v1,` and an HMAC-SHA256 with the secret. */
-        "webhook-signature": components["parameters"]["WebhookSignature"];
+        "webhook-signature": string;
       };
       path?: never;
       cookie?: never;
@@ -8402,11 +8396,11 @@ export interface operations {
       query?: never;
       header: {
         /** @description The same for every try of an entry. */
-        "webhook-id": components["parameters"]["WebhookId"];
+        "webhook-id": string;
         /** @description When it is sent, in seconds since 1970. */
-        "webhook-timestamp": components["parameters"]["WebhookTimestamp"];
+        "webhook-timestamp": string;
         /** @description `v1,` and an HMAC-SHA256 with the secret. */
-        "webhook-signature": components["parameters"]["WebhookSignature"];
+        "webhook-signature": string;
       };
       path?: never;
       cookie?: never;
@@ -8444,11 +8438,11 @@ export interface operations {
       query?: never;
       header: {
         /** @description The same for every try of an entry. */
-        "webhook-id": components["parameters"]["WebhookId"];
+        "webhook-id": string;
         /** @description When it is sent, in seconds since 1970. */
-        "webhook-timestamp": components["parameters"]["WebhookTimestamp"];
+        "webhook-timestamp": string;
         /** @description `v1,` and an HMAC-SHA256 with the secret. */
-        "webhook-signature": components["parameters"]["WebhookSignature"];
+        "webhook-signature": string;
       };
       path?: never;
       cookie?: never;
@@ -8486,11 +8480,11 @@ export interface operations {
       query?: never;
       header: {
         /** @description The same for every try of an entry. */
-        "webhook-id": components["parameters"]["WebhookId"];
+        "webhook-id": string;
         /** @description When it is sent, in seconds since 1970. */
-        "webhook-timestamp": components["parameters"]["WebhookTimestamp"];
+        "webhook-timestamp": string;
         /** @description `v1,` and an HMAC-SHA256 with the secret. */
-        "webhook-signature": components["parameters"]["WebhookSignature"];
+        "webhook-signature": string;
       };
       path?: never;
       cookie?: never;

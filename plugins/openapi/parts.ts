@@ -75,21 +75,6 @@ export const parameters = {
     description: "Answer 304 in the state that this ETag names.",
     schema: { type: "string" },
   },
-  WebhookId: {
-    ...{ name: "webhook-id", in: "header", required: true },
-    description: "The same for every try of an entry.",
-    schema: { type: "string" },
-  },
-  WebhookTimestamp: {
-    ...{ name: "webhook-timestamp", in: "header", required: true },
-    description: "When it is sent, in seconds since 1970.",
-    schema: { type: "string" },
-  },
-  WebhookSignature: {
-    ...{ name: "webhook-signature", in: "header", required: true },
-    description: "`v1,` and an HMAC-SHA256 with the secret.",
-    schema: { type: "string" },
-  },
 } satisfies Record<string, JsonObject>;
 
 type Named = { $id?: string };

@@ -9,10 +9,18 @@ import { ref } from "../../schemas/values.js";
 
 // What webhooks send, as OpenAPI 3.1 describes requests that a server makes.
 
-/** The headers of Standard Webhooks. */
-const parameters = ["WebhookId", "WebhookTimestamp", "WebhookSignature"].map(
-  (name) => ({ $ref: `#/components/parameters/${name}` }),
-);
+/** The headers of Standard Webhooks. Some generators know no shared ones of webhooks. */
+const parameters = [
+  ["webhook-id", "The same for every try of an entry."],
+  ["webhook-timestamp", "When it is sent, in seconds since 1970."],
+  ["webhook-signature", "`v1,` and an HMAC-SHA256 with the secret."],
+].map(([name, description]) => ({
+  name,
+  in: "header",
+  required: true,
+  description,
+  schema: { type: "string" },
+}));
 
 const responses = {
   200: { description: "It is taken, as by any other 2xx." },

@@ -17,7 +17,7 @@ public class Main {
   public static void main(String[] args) throws Exception {
     RoomsApi api = new RoomsApi(as("TOKEN"));
     List<String> rooms =
-        api.listRooms("sample", null, 10, null, null, null).getResults().stream()
+        api.listRooms("sample", null, 10, null, null, null, null).getResults().stream()
             .map(room -> '"' + room.getName() + '"')
             .toList();
 
