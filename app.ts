@@ -79,11 +79,7 @@ export type * from "./db/contract/events.js";
 export type * from "./db/contract/files.js";
 export type * from "./db/contract/store.js";
 export type { Identity } from "./plugins/auth/identity.js";
-export {
-  type Admission,
-  type Requirement,
-  routesRequire,
-} from "./plugins/auth/guard.js";
+export { type Admission, type Requirement, routesRequire } from "./plugins/auth/guard.js";
 export type * from "./plugins/engines.js";
 
 /** How long the headers of a request may take, in milliseconds. */
@@ -115,9 +111,8 @@ export const foyer: FastifyPluginCallback<FoyerOptions> = fp<FoyerOptions>(
     declarePermissions(app, options.permissions);
     const config = { ...loadConfig({}), ...options.config };
     const { publicUrl, dataDir, corsOrigins, load, metrics } = config;
-    const patience = config.patience.close;
-    const isMeasured =
-      metrics.port !== undefined || metrics.token !== undefined;
+    const closeTimeout = config.drainTimeoutsMs.close;
+    const isMeasured = metrics.port !== undefined || metrics.token !== undefined;
     const { gather } = options;
 
     // Before the first route.
@@ -137,7 +132,10 @@ export const foyer: FastifyPluginCallback<FoyerOptions> = fp<FoyerOptions>(
 
     // What every request passes.
     app.register(http, {
-      ...{ corsOrigins, publicUrl, patience, load },
+      corsOrigins,
+      publicUrl,
+      closeTimeout,
+      load,
       metrics: isMeasured ? { ...(gather && { gather }) } : undefined,
     });
     const { trustProxy, guestsPerMinute: perMinute } = config;
@@ -149,10 +147,7 @@ export const foyer: FastifyPluginCallback<FoyerOptions> = fp<FoyerOptions>(
     app.register(replies);
     app.register(mediaPlugin);
     app.register(openapi, { publicUrl });
-    app.register(asyncapi, {
-      publicUrl,
-      requirements: requirementsOf(commands),
-    });
+    app.register(asyncapi, { publicUrl, requirements: requirementsOf(commands) });
     app.register(docs);
     app.register(feeds);
     app.register(programs);
@@ -273,20 +268,14 @@ export function createApp({
 }
 
 /** A Fastify instance that serves the metrics of an application and nothing else. */
-export function createMetricsApp(
-  of: FastifyInstance,
-  token: string | undefined,
-): FastifyInstance {
+export function createMetricsApp(of: FastifyInstance, token: string | undefined): FastifyInstance {
   const app = Fastify({
     genReqId: requestIds(),
     clientErrorHandler: answerClientError,
     http: { requireHostHeader: false },
   });
   composeRoutes(app);
-  app.register(http, {
-    bare: true,
-    patience: loadConfig({}).patience.close,
-  });
+  app.register(http, { bare: true, closeTimeout: loadConfig({}).drainTimeoutsMs.close });
   app.register(import("./routes/server/metrics.js"), { of, token });
   return app;
 }

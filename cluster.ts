@@ -7,13 +7,7 @@ import { relayMessages } from "./db/bus/cluster.js";
 import { Failure } from "./schemas/plain/failure.js";
 import { createLogger } from "./plugins/logging.js";
 import type { Gather } from "./plugins/gather.js";
-import {
-  isCount,
-  isKindOf,
-  isRecord,
-  isText,
-  type Shape,
-} from "./schemas/plain/shapes.js";
+import { isCount, isKindOf, isRecord, isText, type Shape } from "./schemas/plain/shapes.js";
 import { startServer } from "./server.js";
 import type { SetupKey } from "./plugins/setup.js";
 import { startLine } from "./plugins/start-line.js";
@@ -35,7 +29,7 @@ const LONGEST_PAUSE = 30_000;
 const HEALTHY = 60_000;
 
 /** After how many milliseconds a stopping worker is killed. It should stop within ten seconds. */
-const STOP_PATIENCE = 15_000;
+const STOP_TIMEOUT_MS = 15_000;
 
 /** The variables that give each worker the name of its group and its own. */
 const WORKERS = "FOYER_WORKERS";
@@ -51,8 +45,7 @@ type News =
   | { foyer: "gather"; id: number };
 
 /** A message of the primary to a worker. */
-type Order =
-  { foyer: "stop" } | { foyer: "gathered"; id: number; text?: string };
+type Order = { foyer: "stop" } | { foyer: "gathered"; id: number; text?: string };
 
 const isNews = isKindOf("foyer", {
   serving: isRecord({ address: isText }),
@@ -102,9 +95,7 @@ export async function startCluster(
   const pauses = new Set<NodeJS.Timeout>();
   let resolve: (address: string) => void;
   let reject: (error: ClusterError) => void;
-  const address = new Promise<string>(
-    (...settle) => ([resolve, reject] = settle),
-  );
+  const address = new Promise<string>((...settle) => ([resolve, reject] = settle));
   let hasServed = false;
   let stopping = false;
   /** How many workers ended before any served: the cause may end all of them. */
@@ -116,12 +107,11 @@ export async function startCluster(
     const started = performance.now();
     const name = randomUUID();
     const worker = cluster.fork({
-      ...{ [WORKERS]: workers, [WORKER]: name },
+      [WORKERS]: workers,
+      [WORKER]: name,
       ...(setup && { [SETUP]: JSON.stringify(setup) }),
     });
-    relayMessages(worker.process, name, () =>
-      living().map((other) => other.process),
-    );
+    relayMessages(worker.process, name, () => living().map((other) => other.process));
     const hear = hearing(isNews, (news: News) => {
       if (news.foyer === "serving") onServing(news.address);
       if (news.foyer === "failed") reason = news.reason;
@@ -187,7 +177,7 @@ async function stopWorker(worker: Worker): Promise<void> {
   // By a message, as a service manager signals the workers, too, and a second
   // signal would kill them.
   send(worker, { foyer: "stop" });
-  const kill = setTimeout(() => worker.process.kill("SIGKILL"), STOP_PATIENCE);
+  const kill = setTimeout(() => worker.process.kill("SIGKILL"), STOP_TIMEOUT_MS);
   await ended;
   clearTimeout(kill);
 }
@@ -201,10 +191,7 @@ function send(worker: Worker, order: Order): void {
  * Serves as one of the workers until the primary stops it.
  * @param signalled resolves on a signal to stop; the primary may send an order, too.
  */
-export async function runWorker(
-  config: Config,
-  signalled: Promise<void>,
-): Promise<void> {
+export async function runWorker(config: Config, signalled: Promise<void>): Promise<void> {
   // The registry sends the metrics of this process when the primary asks for them.
   new AggregatorRegistry();
   const stop = Promise.race([signalled, orderedToStop()]);
@@ -213,14 +200,10 @@ export async function runWorker(
     const server = await startServer(
       config,
       {
-        worker: {
-          group: process.env[WORKERS]!,
-          process: process.env[WORKER]!,
-        },
+        worker: { group: process.env[WORKERS]!, process: process.env[WORKER]! },
         gather: gatherAll(),
       },
-      async () =>
-        setup === undefined ? undefined : (JSON.parse(setup) as SetupKey),
+      async () => (setup === undefined ? undefined : (JSON.parse(setup) as SetupKey)),
     );
     server.prepared();
     const { metrics } = server.app;
@@ -263,8 +246,7 @@ function gatherAll(): Gather {
       asked.set(id, resolve);
       report({ foyer: "gather", id }).catch(reject);
     });
-    if (text === undefined)
-      throw new Error("A worker did not report its metrics.");
+    if (text === undefined) throw new Error("A worker did not report its metrics.");
     return text;
   };
 }

@@ -29,15 +29,14 @@ export interface Variable<T = unknown> {
   read: Reader<T>;
 }
 
-const variable = <T>(
-  fallback: string,
-  means: string,
-  read: Reader<T>,
-): Variable<T> => ({ fallback, means, read });
+const variable = <T>(fallback: string, means: string, read: Reader<T>): Variable<T> => ({
+  fallback,
+  means,
+  read,
+});
 
 /** A variable that is off, or says nothing, unless it is set. */
-const optional = <T>(means: string, read: Reader<T>) =>
-  variable<T | undefined>("", means, read);
+const optional = <T>(means: string, read: Reader<T>) => variable<T | undefined>("", means, read);
 
 const count = whole(1);
 
@@ -47,11 +46,7 @@ const count = whole(1);
  */
 export const variables = {
   HOST: variable("127.0.0.1", "the address it listens at", someText),
-  PORT: variable(
-    "8375",
-    "the port it listens at; `0` takes a free one",
-    whole(0, 65535),
-  ),
+  PORT: variable("8375", "the port it listens at; `0` takes a free one", whole(0, 65535)),
   DATA_DIR: variable(
     "./data",
     "the folder of the database and the files, made if missing",
@@ -131,12 +126,12 @@ export const variables = {
   ),
   UPLOADS_PER_MINUTE: variable(
     "600",
-    "how many uploads one caller may send in a minute, to each process, or with `VALKEY_URL` to all nodes together; more are a 429",
+    "how many uploads one caller may send in a minute, to each process; more are a 429",
     count,
   ),
   GUESTS_PER_MINUTE: variable(
     "1200",
-    "how many new guests may come from one address in a minute, to each process, or with `VALKEY_URL` to all nodes together; more are refused. `TRUST_PROXY` tells whose address it is; of IPv6, the first 64 bits count. This machine and people with tokens are not counted",
+    "how many new guests may come from one address in a minute, to each process; more are refused. `TRUST_PROXY` tells whose address it is; of IPv6, the first 64 bits count. This machine and people with tokens are not counted",
     count,
   ),
   UPLOAD_WORLD_MAX_BYTES: variable(
@@ -145,7 +140,7 @@ export const variables = {
     count,
   ),
   API_RATE_PER_MINUTE: optional(
-    "how many calls under `/api/v1/` one token may make in a minute, to each process, or with `VALKEY_URL` to all nodes together; more are a 429",
+    "how many calls under `/api/v1/` one token may make in a minute, to each process; more are a 429",
     count,
   ),
   MAX_REQUESTS: variable(
@@ -173,11 +168,7 @@ export const variables = {
     "how many websockets each process takes; more are a 503. From one address, a tenth of them (at least 100) may wait for a login; more are a 429",
     count,
   ),
-  LIVE_AUTH_TIMEOUT: variable(
-    "10",
-    "how many seconds a websocket has to log in",
-    whole(1, 3600),
-  ),
+  LIVE_AUTH_TIMEOUT: variable("10", "how many seconds a websocket has to log in", whole(1, 3600)),
   LIVE_MAX_FRAME: variable(
     "65536",
     "the largest message that a websocket may send, in bytes; who may update rooms or the world may send 1 MiB",
@@ -223,11 +214,7 @@ export const variables = {
     "after how many seconds a websocket is pinged; it is closed when nothing came for 2.4 times as long",
     whole(1, 3600),
   ),
-  WEB: variable(
-    "on",
-    "serves the pages for attendees and hosts: `on` or `off`",
-    onOff,
-  ),
+  WEB: variable("on", "serves the pages for attendees and hosts: `on` or `off`", onOff),
   EMBED_ORIGINS: optional(
     "the origins whose pages may show a room in a frame, with commas",
     exactOrigins,
@@ -244,11 +231,7 @@ export const variables = {
     "serves `/metrics` on a port of its own; `0` takes a free one",
     whole(0, 65535),
   ),
-  METRICS_HOST: variable(
-    "127.0.0.1",
-    "the address that `METRICS_PORT` is opened at",
-    someText,
-  ),
+  METRICS_HOST: variable("127.0.0.1", "the address that `METRICS_PORT` is opened at", someText),
   METRICS_TOKEN: optional(
     "asks for `Authorization: Bearer <this>` at `/metrics`, which without `METRICS_PORT` is at `PORT`; 16 to 500 characters",
     bearerToken(16),
@@ -287,7 +270,7 @@ export interface Config {
   webhookAllow: readonly string[];
   load: LoadLimits;
   live: LiveLimits;
-  patience: Patience;
+  drainTimeoutsMs: DrainTimeouts;
   /** The token of the server's own API; undefined for none. */
   adminToken: string | undefined;
   metrics: {
@@ -316,7 +299,7 @@ export interface WebConfig {
 }
 
 /** How long the requests in flight are waited for, in milliseconds. No variable sets it. */
-export interface Patience {
+export interface DrainTimeouts {
   /** When a server gets a signal to stop. */
   stop: number;
   /** When an application closes that was not told to stop before. */
@@ -362,9 +345,7 @@ export interface LoadLimits {
 export class ConfigError extends Failure {}
 
 type Values = {
-  [Name in keyof typeof variables]: ReturnType<
-    (typeof variables)[Name]["read"]
-  >;
+  [Name in keyof typeof variables]: ReturnType<(typeof variables)[Name]["read"]>;
 };
 
 /**
@@ -422,13 +403,9 @@ export function loadConfig(
       maxUnsentTotal: values.LIVE_MAX_UNSENT_TOTAL,
       pingInterval: values.LIVE_PING_INTERVAL * 1000,
     },
-    patience: { stop: 10_000, close: 2000 },
+    drainTimeoutsMs: { stop: 10_000, close: 2000 },
     adminToken: values.ADMIN_TOKEN,
-    metrics: {
-      host: values.METRICS_HOST,
-      port: values.METRICS_PORT,
-      token: values.METRICS_TOKEN,
-    },
+    metrics: { host: values.METRICS_HOST, port: values.METRICS_PORT, token: values.METRICS_TOKEN },
     uploads: {
       maxBytes: values.UPLOAD_MAX_BYTES,
       types: values.UPLOAD_TYPES,
@@ -445,9 +422,7 @@ export function loadConfig(
 function engineChoice(values: Values): EngineChoice {
   const { DATABASE_URL, VALKEY_URL, S3_BUCKET, S3_ENDPOINT } = values;
   if (VALKEY_URL !== undefined && DATABASE_URL === undefined) {
-    throw new ConfigError(
-      "VALKEY_URL: Needs DATABASE_URL, as SQLite serves one machine only.",
-    );
+    throw new ConfigError("VALKEY_URL: Needs DATABASE_URL, as SQLite serves one machine only.");
   }
   if (S3_ENDPOINT !== undefined && S3_BUCKET === undefined) {
     throw new ConfigError("S3_ENDPOINT: Needs S3_BUCKET.");
@@ -481,11 +456,7 @@ const NEEDS: Partial<Record<keyof Values, keyof Values>> = {
   EMBED_ORIGINS: "WEB",
 };
 
-function warnOfIdle(
-  env: NodeJS.ProcessEnv,
-  values: Values,
-  warn: (line: string) => void,
-): void {
+function warnOfIdle(env: NodeJS.ProcessEnv, values: Values, warn: (line: string) => void): void {
   for (const [name, needed] of Object.entries(NEEDS)) {
     const isThere = values[needed] !== undefined && values[needed] !== false;
     if (!env[name] || isThere) continue;

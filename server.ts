@@ -21,7 +21,7 @@ export interface Server {
   worlds: number;
   /** Ends the preparations. Call it when all of a `prepare` is done, also after the start. */
   prepared(): void;
-  /** Finishes the requests in flight, for at most `config.patience.stop`, and closes everything. */
+  /** Finishes the requests in flight, for at most `config.drainTimeoutsMs.stop`, and closes everything. */
   stop(): Promise<void>;
 }
 
@@ -76,11 +76,7 @@ export async function startServer(
     }
     await listen(app, config, "HOST and PORT");
     await listenForMetrics(app, config.metrics);
-    const closeControl = await openControl(
-      app.live.sockets,
-      config.dataDir,
-      app.log,
-    );
+    const closeControl = await openControl(app.live.sockets, config.dataDir, app.log);
     app.server.once("close", closeControl);
   } catch (error) {
     await app.close();
@@ -88,7 +84,9 @@ export async function startServer(
   }
   const address = addressOf(app);
   return {
-    ...{ app, address, worlds },
+    app,
+    address,
+    worlds,
     prepared: () => engines.prepared?.(),
     stop: () => stop(app, config),
   };
@@ -126,9 +124,7 @@ async function listen(
   } catch (error) {
     const { code = "", message } = error as NodeJS.ErrnoException;
     const advice = ADVICE[code];
-    throw new Failure(
-      `cannot listen at ${variables}: ${message}${advice ? `; ${advice}` : ""}`,
-    );
+    throw new Failure(`cannot listen at ${variables}: ${message}${advice ? `; ${advice}` : ""}`);
   }
 }
 
@@ -146,9 +142,9 @@ function addressOf(app: FastifyInstance): string {
   return `http://${family === "IPv6" ? `[${address}]` : address}:${port}`;
 }
 
-async function stop(app: FastifyInstance, { patience }: Config): Promise<void> {
+async function stop(app: FastifyInstance, { drainTimeoutsMs }: Config): Promise<void> {
   app.log.info("stopping");
-  await app.drain(patience.stop);
+  await app.drain(drainTimeoutsMs.stop);
   await app.close();
   app.log.info("stopped");
 }

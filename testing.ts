@@ -8,12 +8,7 @@ import type { Config } from "./config.js";
 import type { SetupKey } from "./plugins/setup.js";
 import { compileValidator } from "./schemas/validate.js";
 import { World } from "./schemas/worlds.js";
-import {
-  draftWorld,
-  findWorld,
-  signToken,
-  type TokenOptions,
-} from "./db/worlds.js";
+import { draftWorld, findWorld, signToken, type TokenOptions } from "./db/worlds.js";
 
 export type { TokenOptions } from "./db/worlds.js";
 export type { World } from "./schemas/worlds.js";
@@ -66,9 +61,7 @@ export async function startTestServer({
   setup,
 }: TestServerOptions = {}): Promise<TestServer> {
   const temporary =
-    config?.dataDir === undefined
-      ? await mkdtemp(join(tmpdir(), "foyer-test-"))
-      : undefined;
+    config?.dataDir === undefined ? await mkdtemp(join(tmpdir(), "foyer-test-")) : undefined;
   const app = createApp({
     config: { ...config, dataDir: config?.dataDir ?? temporary! },
     ...(logger && { logger }),

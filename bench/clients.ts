@@ -48,11 +48,7 @@ class Connection {
    * @param onFrame receives `""` when the connection is open, then the start of each frame.
    * @param onEnd is called once, when the connection ends or is refused.
    */
-  constructor(
-    port: number,
-    onFrame: (start: string) => void,
-    onEnd: () => void,
-  ) {
+  constructor(port: number, onFrame: (start: string) => void, onEnd: () => void) {
     this.#onFrame = onFrame;
     this.#socket = connect({
       port,
@@ -214,8 +210,7 @@ export class Crowd {
       this.#rooms[n] = guests.rooms[n % guests.rooms.length]!;
       this.#begun[n] = performance.now();
       this.#connect(n);
-      const ahead =
-        ((n - first + 1) / guests.rate) * 1000 - (performance.now() - begun);
+      const ahead = ((n - first + 1) / guests.rate) * 1000 - (performance.now() - begun);
       if (ahead > 1) await sleep(ahead);
     }
     await this.until(
@@ -240,12 +235,7 @@ export class Crowd {
     this.#connections[n] = connection;
   }
 
-  #handle(
-    n: number,
-    room: string,
-    connection: Connection,
-    start: string,
-  ): void {
+  #handle(n: number, room: string, connection: Connection, start: string): void {
     if (start.startsWith(PUSH)) {
       const event = parseInt(start.slice(PUSH.length), 10);
       if (event <= this.#last[n]!) this.#disordered++;
@@ -253,12 +243,7 @@ export class Crowd {
       this.#deliveries++;
       this.#arrived.push({ event, at: performance.now() });
       if (this.#marks) {
-        connection.send(
-          command("chat.mark_read", ++this.#command, {
-            channel: room,
-            id: event,
-          }),
-        );
+        connection.send(command("chat.mark_read", ++this.#command, { channel: room, id: event }));
       }
     } else if (start === "") {
       const token = this.#guests!.token(n);
@@ -294,9 +279,7 @@ export class Crowd {
       const connection = this.#connections[n]!;
       const profile = { display_name: `Person ${n}` };
       connection.send(command("user.update", ++this.#command, { profile }));
-      connection.send(
-        command("chat.join", ++this.#command, { channel: this.#rooms[n] }),
-      );
+      connection.send(command("chat.join", ++this.#command, { channel: this.#rooms[n] }));
     }
     await sleep(1000);
   }
@@ -352,9 +335,7 @@ export class Crowd {
         `${this.#deliveries} deliveries of ${due}, ${this.#disordered} out of order; ${this.#errors.length} errors: ${this.#errors[0]}`,
       );
     }
-    const delays = this.#arrived.map(
-      ({ event, at }) => at - this.#eventOf.get(event)!,
-    );
+    const delays = this.#arrived.map(({ event, at }) => at - this.#eventOf.get(event)!);
     return { deliveries: due, delays };
   }
 

@@ -46,8 +46,7 @@ interface Side {
 
 /** Starts a server without people. @param rooms how many rooms they enter. */
 async function open(name: string, rooms: number): Promise<Side> {
-  const build =
-    name === "foyer" ? OWN_BUILD : name === "other" ? against : undefined;
+  const build = name === "foyer" ? OWN_BUILD : name === "other" ? against : undefined;
   if (build === undefined) {
     const server = await startReference(name);
     return {
@@ -142,10 +141,7 @@ async function withSides(
 }
 
 /** Opens sides without people, one after the other, so that no other one uses the machine. */
-async function oneByOne(
-  names: string[],
-  measure: (side: Side) => Promise<void>,
-): Promise<void> {
+async function oneByOne(names: string[], measure: (side: Side) => Promise<void>): Promise<void> {
   for (const name of names) {
     const none = { people: 0, rooms: 1, speakers: 0 };
     await withSides([name], none, ([side]) => measure(side!));
@@ -163,9 +159,7 @@ const works: Record<string, () => Promise<void>> = {
           const slowest = new Map<string, number[]>();
           const values = await inTurns(sides, rounds, (side) =>
             costOf(side, async () => {
-              const arrivals = await side.crowd.talk(rate, seconds, {
-                speakers: SPEAKERS,
-              });
+              const arrivals = await side.crowd.talk(rate, seconds, { speakers: SPEAKERS });
               const p95 = percentileOf(arrivals.delays, 0.95);
               slowest.set(side.name, [...(slowest.get(side.name) ?? []), p95]);
               return arrivals;
@@ -186,9 +180,7 @@ const works: Record<string, () => Promise<void>> = {
       { people, rooms, speakers: rooms },
       async (sides) => {
         const values = await inTurns(sides, rounds, (side) =>
-          costOf(side, () =>
-            side.crowd.talk(rooms, seconds, { speakers: rooms }),
-          ),
+          costOf(side, () => side.crowd.talk(rooms, seconds, { speakers: rooms })),
         );
         reportAll(`a delivery, ${rooms} rooms × 10 people`, sides, values);
       },
@@ -202,24 +194,13 @@ const works: Record<string, () => Promise<void>> = {
       { people: count, rooms: 1, speakers: SPEAKERS },
       async (sides) => {
         const cost = (side: Side, marks: boolean) =>
-          costOf(side, () =>
-            side.crowd.talk(5, seconds, { speakers: SPEAKERS, marks }),
-          );
+          costOf(side, () => side.crowd.talk(5, seconds, { speakers: SPEAKERS, marks }));
         const name = `a delivery, ${count} people, all mark all`;
-        reportAll(
-          name,
-          sides,
-          await inTurns(sides, rounds, (side) => cost(side, true)),
+        reportAll(name, sides, await inTurns(sides, rounds, (side) => cost(side, true)));
+        const [marked, unmarked] = await inTurns([true, false], rounds, (marks) =>
+          cost(sides[0]!, marks),
         );
-        const [marked, unmarked] = await inTurns(
-          [true, false],
-          rounds,
-          (marks) => cost(sides[0]!, marks),
-        );
-        report(name, marked!, "µs", {
-          name: "the same without marks",
-          values: unmarked!,
-        });
+        report(name, marked!, "µs", { name: "the same without marks", values: unmarked! });
       },
     );
   },

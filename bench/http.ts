@@ -54,24 +54,18 @@ function ask(
   const sent = body && JSON.stringify(body);
   const headers = {
     authorization,
-    ...(sent && {
-      "content-type": "application/json",
-      "content-length": Buffer.byteLength(sent),
-    }),
+    ...(sent && { "content-type": "application/json", "content-length": Buffer.byteLength(sent) }),
   };
   return new Promise((resolve, reject) => {
-    const asked = request(
-      { port: server.port, agent, method, path, headers },
-      (answer) => {
-        let text = "";
-        answer.setEncoding("utf8").on("data", (part: string) => (text += part));
-        answer.on("error", reject).on("end", () => {
-          if (answer.statusCode! < 300) {
-            resolve({ headers: answer.headers, text });
-          } else reject(new Error(`${method}: ${answer.statusCode} ${text}`));
-        });
-      },
-    );
+    const asked = request({ port: server.port, agent, method, path, headers }, (answer) => {
+      let text = "";
+      answer.setEncoding("utf8").on("data", (part: string) => (text += part));
+      answer.on("error", reject).on("end", () => {
+        if (answer.statusCode! < 300) {
+          resolve({ headers: answer.headers, text });
+        } else reject(new Error(`${method}: ${answer.statusCode} ${text}`));
+      });
+    });
     asked.on("error", reject).end(sent);
   });
 }

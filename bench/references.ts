@@ -49,12 +49,7 @@ function collecting(): Send {
     waiting = [];
     write(to, [...to], bytes, 0);
   };
-  const write = (
-    all: Set<Listener>,
-    to: Listener[],
-    bytes: Buffer,
-    from: number,
-  ) => {
+  const write = (all: Set<Listener>, to: Listener[], bytes: Buffer, from: number) => {
     const end = Math.min(to.length, from + SLICE);
     for (let at = from; at < end; at++) to[at]!.raw.write(bytes);
     if (end < to.length) {
@@ -126,8 +121,7 @@ const senders: Record<string, () => Send> = {
   })(),
 };
 
-const announce = (port: number) =>
-  console.log(`Listening on http://127.0.0.1:${port}`);
+const announce = (port: number) => console.log(`Listening on http://127.0.0.1:${port}`);
 
 async function serveRequests(): Promise<void> {
   const texts = JSON.parse(readFileSync(file!, "utf8")) as Record<
@@ -188,10 +182,7 @@ function serveSockets(newSend: () => Send): void {
     socket.send(JSON.stringify(["success", id, result]));
   };
   const server = createServer();
-  const sockets = new WebSocketServer({
-    noServer: true,
-    perMessageDeflate: false,
-  });
+  const sockets = new WebSocketServer({ noServer: true, perMessageDeflate: false });
   server.on("upgrade", (request, raw, head) => {
     sockets.handleUpgrade(request, raw, head, (socket) => {
       const listener = { socket, raw };

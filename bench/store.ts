@@ -2,14 +2,7 @@ import { join } from "node:path";
 import { pathToFileURL } from "node:url";
 import pg from "pg";
 import type { openEngines as OpenEngines } from "../db/open.js";
-import {
-  inTurns,
-  isWanted,
-  newFolder,
-  OWN_BUILD,
-  readOptions,
-  report,
-} from "./support.js";
+import { inTurns, isWanted, newFolder, OWN_BUILD, readOptions, report } from "./support.js";
 
 // `npm run bench:store -- [part of a name …] [--rounds N] [--against <dist>] [--database postgres://…]`
 // measures the processor time of calls of the store, beside another build in the same process. With
@@ -38,9 +31,9 @@ await admin?.connect();
 
 /** A store of a build, and the kinds of writes to it: each takes the number of a person. */
 async function open(dist: string, id: string) {
-  const { openEngines } = (await import(
-    pathToFileURL(join(dist, "db/open.js")).href
-  )) as { openEngines: typeof OpenEngines };
+  const { openEngines } = (await import(pathToFileURL(join(dist, "db/open.js")).href)) as {
+    openEngines: typeof OpenEngines;
+  };
   await admin?.query(`CREATE DATABASE "${id}"`);
   const engines = await openEngines({
     dataDir: newFolder(),
@@ -71,23 +64,39 @@ async function open(dist: string, id: string) {
 
   const choices = numbers.map(() => 0);
   let patched = 0;
+  let marked = 0;
   const works: Record<string, (i: number) => Promise<unknown>> = {
     message: (i) =>
       store.chat.send(id, room.id, {
         sender: users[i]!.id,
         content: { type: "text", body: `A message of the usual length, ${i}` },
       }),
+    "message and its deletion": async (i) => {
+      const sender = users[i]!.id;
+      const say = (type: string, more: object) =>
+        store.chat.send(id, room.id, { sender, content: { type, body: `Wrong, ${i}` }, ...more });
+      const { event } = await say("text", {});
+      await say("deleted", { replaces: event.id });
+    },
     vote: (i) => {
       choices[i] = 1 - choices[i]!;
       const option = poll.options[choices[i]]!.id;
       return store.polls.vote(id, room.id, poll.id, users[i]!.id, [option]);
     },
+    "100 marks": () => {
+      const mark = { world: id, channel: room.id, pointer: ++marked, listed: null, forward: true };
+      return store.chat.mark(users.map((user) => ({ ...mark, user: user.id })));
+    },
+    "join and leave": async (i) => {
+      await store.chat.leave(id, room.id, users[i]!.id, false);
+      await store.chat.join(id, room.id, users[i]!.id);
+    },
+    "GET of unread channels": (i) => store.chat.unread(id, users[i]!.id),
+    "GET of memberships": (i) => store.chat.memberships(id, users[i]!.id),
     login: enter,
-    "PATCH of a room": () =>
-      store.rooms.update(id, room.id, { sorting_priority: ++patched }),
+    "PATCH of a room": () => store.rooms.update(id, room.id, { sorting_priority: ++patched }),
     "GET of a room": () => store.rooms.get(id, room.id),
-    "GET of a page of the chat": () =>
-      store.chat.events(id, room.id, { limit: 50 }),
+    "GET of a page of the chat": () => store.chat.events(id, room.id, { limit: 50 }),
     "POST of a room": (i) =>
       store.rooms.create(id, {
         name: `Room ${i}`,
@@ -130,8 +139,7 @@ try {
     for (const [manner, way] of Object.entries(ways)) {
       const work = `${kind}, ${manner}`;
       if (!isWanted(options, work)) continue;
-      const measure = (side: (typeof sides)[number]) =>
-        spend(() => way(side.works[kind]!));
+      const measure = (side: (typeof sides)[number]) => spend(() => way(side.works[kind]!));
       await inTurns(sides, WARM_UP, measure);
       const [own, other] = await inTurns(sides, rounds, measure);
       const to = other && { name: "the other build", values: other };

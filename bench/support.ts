@@ -29,22 +29,14 @@ export interface Options {
 }
 
 /** Reads the command line. It ends the process with 2 if an option is wrong. */
-export function readOptions(
-  defaults: Partial<Options> & { least?: number },
-): Options {
+export function readOptions(defaults: Partial<Options> & { least?: number }): Options {
   // A benchmark that is stopped stops its servers.
   process.once("SIGTERM", () => process.exit(1));
   const text = { type: "string" } as const;
   try {
     const { values, positionals } = parseArgs({
       allowPositionals: true,
-      options: {
-        against: text,
-        rounds: text,
-        seconds: text,
-        people: text,
-        database: text,
-      },
+      options: { against: text, rounds: text, seconds: text, people: text, database: text },
     });
     const people = Number(values.people ?? defaults.people ?? 0);
     const { least = 0 } = defaults;
@@ -88,10 +80,7 @@ const flags = process.env.NODE_FLAGS?.split(" ") ?? [];
  * Starts a program and waits until it prints a line that names its port.
  * @throws {Error} if it ends before.
  */
-async function start(
-  args: string[],
-  env: NodeJS.ProcessEnv = {},
-): Promise<Server> {
+async function start(args: string[], env: NodeJS.ProcessEnv = {}): Promise<Server> {
   const child = spawn(process.execPath, [...flags, ...args], {
     env: { ...process.env, ...env },
     stdio: ["ignore", "pipe", "inherit"],
@@ -119,10 +108,7 @@ async function end(child: ChildProcess): Promise<void> {
 }
 
 /** Starts a reference of `references.ts`. @param kind which one. */
-export const startReference = (
-  kind: string,
-  args: string[] = [],
-): Promise<Server> =>
+export const startReference = (kind: string, args: string[] = []): Promise<Server> =>
   start([join(import.meta.dirname, "references.js"), kind, ...args]);
 
 /** The key that signs the tokens of a world. */
@@ -142,10 +128,7 @@ export interface Foyer extends Server {
 }
 
 /** No limit of a user gets in the way of a benchmark. */
-const UNLIMITED = {
-  LIVE_COMMANDS_PER_SECOND: "1000000",
-  LIVE_MESSAGES_PER_SECOND: "1000000",
-};
+const UNLIMITED = { LIVE_COMMANDS_PER_SECOND: "1000000", LIVE_MESSAGES_PER_SECOND: "1000000" };
 
 /** Starts Foyer on a new data folder. @param build the `dist` of the build. */
 export async function startFoyer(build: string): Promise<Foyer> {
@@ -164,11 +147,7 @@ export async function startFoyer(build: string): Promise<Foyer> {
   const sign = createSigner({ key: key!.secret, algorithm: "HS256" });
   const expires = Math.floor(Date.now() / 1000) + 24 * 3600;
   const serve = (port: number) =>
-    start([program, "serve"], {
-      PORT: String(port),
-      DATA_DIR: dataDir,
-      ...UNLIMITED,
-    });
+    start([program, "serve"], { PORT: String(port), DATA_DIR: dataDir, ...UNLIMITED });
   let server = await serve(0);
   return {
     dataDir,
@@ -196,30 +175,24 @@ export async function startFoyer(build: string): Promise<Foyer> {
 }
 
 /** Makes rooms by requests. @returns their ids. */
-export async function makeRooms(
-  foyer: Foyer,
-  count: number,
-): Promise<string[]> {
+export async function makeRooms(foyer: Foyer, count: number): Promise<string[]> {
   const ids: string[] = [];
   const authorization = `Bearer ${foyer.token("host", ["admin", "api"])}`;
   for (let n = 0; n < count; n++) {
-    const answer = await fetch(
-      `http://127.0.0.1:${foyer.port}/api/v1/worlds/${WORLD}/rooms/`,
-      {
-        method: "POST",
-        headers: { authorization, "content-type": "application/json" },
-        body: JSON.stringify({
-          name: `Hall ${n}`,
-          description: "Where people meet.",
-          module_config: [
-            { type: "livestream.native", config: {} },
-            { type: "chat.native", config: { volatile: true } },
-            { type: "question", config: { active: true } },
-            { type: "poll", config: { active: true } },
-          ],
-        }),
-      },
-    );
+    const answer = await fetch(`http://127.0.0.1:${foyer.port}/api/v1/worlds/${WORLD}/rooms/`, {
+      method: "POST",
+      headers: { authorization, "content-type": "application/json" },
+      body: JSON.stringify({
+        name: `Hall ${n}`,
+        description: "Where people meet.",
+        module_config: [
+          { type: "livestream.native", config: {} },
+          { type: "chat.native", config: { volatile: true } },
+          { type: "question", config: { active: true } },
+          { type: "poll", config: { active: true } },
+        ],
+      }),
+    });
     if (!answer.ok) throw new Error(await answer.text());
     ids.push(((await answer.json()) as { id: string }).id);
   }
@@ -231,9 +204,7 @@ export function processorTimeOf(pid: number): number {
   const tasks = `/proc/${pid}/task`;
   let nanoseconds = 0;
   for (const task of readdirSync(tasks)) {
-    const [time] = readFileSync(`${tasks}/${task}/schedstat`, "utf8").split(
-      " ",
-    );
+    const [time] = readFileSync(`${tasks}/${task}/schedstat`, "utf8").split(" ");
     nanoseconds += Number(time);
   }
   // The name of the program comes first, in brackets, and may have spaces.

@@ -2,7 +2,36 @@ import type { Backup } from "../db/maintenance/backup.js";
 import { Failure } from "../schemas/plain/failure.js";
 import { command, settings } from "./command.js";
 import { counted, type JsonOption, print, warn } from "./output.js";
-import { withProgress } from "./progress.js";
+import type { Report } from "../db/maintenance/progress.js";
+import { context } from "./context.js";
+
+/** How often a terminal shows progress, in milliseconds. */
+const INTERVAL = 100;
+
+/**
+ * Runs long work: shows on a terminal how far it is, and ends it in good order
+ * when the operator stops it. On a pipe it says nothing.
+ */
+async function withProgress<T>(run: (report: Report) => Promise<T>): Promise<T> {
+  const { stderr } = context();
+  let stopped = false;
+  let shown = 0;
+  const stop = () => (stopped = true);
+  // A second signal ends the process where it is.
+  for (const signal of ["SIGINT", "SIGTERM"]) process.once(signal, stop);
+  try {
+    return await run((step, done, of) => {
+      if (stopped) throw new Failure("Stopped. Nothing was done.");
+      if (!stderr.isTTY || Date.now() - shown < INTERVAL) return;
+      shown = Date.now();
+      const percent = of > 0 ? Math.min(100, Math.floor((100 * done) / of)) : 100;
+      stderr.write(`\r\x1b[K${step}: ${percent}%`);
+    });
+  } finally {
+    for (const signal of ["SIGINT", "SIGTERM"]) process.off(signal, stop);
+    if (shown > 0) stderr.write("\r\x1b[K");
+  }
+}
 
 /** Where the data is, or shall be. */
 function place() {
@@ -14,10 +43,7 @@ function place() {
 const COUNTED = ["worlds", "rooms", "files"] as const;
 const COUNTED_IF_ANY = ["chat_events", "questions", "polls"] as const;
 
-type Contents = Pick<
-  Backup,
-  (typeof COUNTED)[number] | (typeof COUNTED_IF_ANY)[number]
->;
+type Contents = Pick<Backup, (typeof COUNTED)[number] | (typeof COUNTED_IF_ANY)[number]>;
 
 /** Such as "1 world, 3 rooms, 2 files, 7 questions". */
 const contentsOf = (contents: Contents) =>
@@ -47,12 +73,8 @@ const restoreCommand = command(
 ).action(async (file: string, { json }: JsonOption) => {
   const { restore } = await import("../db/maintenance/restore.js");
   const to = place();
-  const { name, ...held } = await withProgress((report) =>
-    restore(file, to, report),
-  );
-  print(json, { data_dir: to.dataDir, ...held }, [
-    `Restored ${contentsOf(held)} into ${name}.`,
-  ]);
+  const { name, ...held } = await withProgress((report) => restore(file, to, report));
+  print(json, { data_dir: to.dataDir, ...held }, [`Restored ${contentsOf(held)} into ${name}.`]);
   if (held.untimed > 0) {
     warn(
       `warning: the file system did not keep the times of ${held.untimed} files; browsers will load them again.`,
@@ -86,8 +108,7 @@ const upgradeCommand = command(
 )
   .option("--dry-run", "only say whether the tables would change")
   .action(async ({ dryRun, json }: JsonOption & { dryRun?: boolean }) => {
-    const { upgrade, versionsOf } =
-      await import("../db/maintenance/upgrade.js");
+    const { upgrade, versionsOf } = await import("../db/maintenance/maintain.js");
     const of = place();
     const { present, latest } = await versionsOf(of);
     const changes = present < latest;
@@ -98,10 +119,29 @@ const upgradeCommand = command(
     print(json, { version: present, latest, changes }, [line]);
   });
 
-/** `foyer backup`, `restore`, `check` and `upgrade` */
+/** `foyer maintain` */
+const maintainCommand = command(
+  "maintain",
+  "remove the bytes of what was erased from the database now, also while a server runs",
+  "maintain",
+).action(async ({ json }: JsonOption) => {
+  const { maintain } = await import("../db/maintenance/maintain.js");
+  const made = await maintain(place());
+  const lines =
+    made.erased_at === null
+      ? ["Nothing that was erased is left in the files of the database."]
+      : [
+          ...made.done.map((line) => `${line.replace(/^./, (first) => first.toUpperCase())}.`),
+          `Nothing that was erased is left in the files of the database; the first was erased at ${made.erased_at}.`,
+        ];
+  print(json, made, lines);
+});
+
+/** `foyer backup`, `restore`, `check`, `maintain` and `upgrade` */
 export const archiveCommands = [
   backupCommand,
   restoreCommand,
   checkCommand,
+  maintainCommand,
   upgradeCommand,
 ];

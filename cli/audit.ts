@@ -34,25 +34,24 @@ const listAudit = command(
       .default("text"),
   )
   .option("--csv", "the same as --format csv")
-  .action(
-    (world: string, { json, format, csv }: AuditOptions & { csv?: boolean }) =>
-      withStore(async (store) => {
-        await findWorld(store, world);
-        const entries = await entriesOf(store, world);
-        if (csv === true || format === "csv") return printCsv(entries);
-        return printList(
-          json ?? format === "json",
-          entries,
-          ({ at, by, type, subject, changes }) => [
-            at,
-            nameOf(by),
-            type,
-            Object.values(subject).join(" "),
-            changes.map(({ field }) => field).join(", "),
-          ],
-          "Nothing is in the audit.",
-        );
-      }),
+  .action((world: string, { json, format, csv }: AuditOptions & { csv?: boolean }) =>
+    withStore(async (store) => {
+      await findWorld(store, world);
+      const entries = await entriesOf(store, world);
+      if (csv === true || format === "csv") return printCsv(entries);
+      return printList(
+        json ?? format === "json",
+        entries,
+        ({ at, by, type, subject, changes }) => [
+          at,
+          nameOf(by),
+          type,
+          Object.values(subject).join(" "),
+          changes.map(({ field }) => field).join(", "),
+        ],
+        "Nothing is in the audit.",
+      );
+    }),
   );
 
 /** All entries, the latest first. Entries that are added meanwhile are left out. */
@@ -61,9 +60,7 @@ async function entriesOf(store: Store, world: string) {
   return (async function* () {
     let last = Infinity;
     for (let page = 1; ; page++) {
-      const { entries } = await store.audit.list(world, {
-        ...{ page, pageSize: PAGE_SIZE },
-      });
+      const { entries } = await store.audit.list(world, { page, pageSize: PAGE_SIZE });
       const older = entries.filter(({ number }) => number < last);
       yield* await shownEntries(store, world, older);
       if (entries.length < PAGE_SIZE) return;
@@ -72,36 +69,27 @@ async function entriesOf(store: Store, world: string) {
   })();
 }
 
-type Shown =
-  Awaited<ReturnType<typeof entriesOf>> extends AsyncGenerator<infer T>
-    ? T
-    : never;
+type Shown = Awaited<ReturnType<typeof entriesOf>> extends AsyncGenerator<infer T> ? T : never;
 
 const nameOf = (by: Shown["by"]): string =>
-  by === null
-    ? ""
-    : "token_id" in by
-      ? (by.token_id ?? by.user_id ?? by.kind)
-      : by.kind;
+  by === null ? "" : "token_id" in by ? (by.token_id ?? by.user_id ?? by.kind) : by.kind;
 
 const printCsv = (entries: AsyncIterable<Shown>) =>
   writeAll(
     (async function* () {
       yield csvRow(COLUMNS);
-      for await (const {
-        id,
-        at,
-        by,
-        type,
-        subject,
-        changes,
-        request_id,
-      } of entries) {
+      for await (const { id, at, by, type, subject, changes, request_id } of entries) {
         const user = by && "token_id" in by ? by : undefined;
         yield csvRow([
-          ...[id, at, by?.kind ?? null],
-          ...[user?.user_id ?? null, user?.token_id ?? null, type],
-          ...[JSON.stringify(subject), JSON.stringify(changes), request_id],
+          id,
+          at,
+          by?.kind ?? null,
+          user?.user_id ?? null,
+          user?.token_id ?? null,
+          type,
+          JSON.stringify(subject),
+          JSON.stringify(changes),
+          request_id,
         ]);
       }
     })(),

@@ -17,11 +17,7 @@ import { warn } from "./output.js";
  * example in its help.
  * @param nameAndArgs as in `show <id>`.
  */
-export function command(
-  nameAndArgs: string,
-  description: string,
-  example: string,
-): Command {
+export function command(nameAndArgs: string, description: string, example: string): Command {
   const [name, ...args] = nameAndArgs.split(" ");
   const made = new Command(name)
     .description(description)
@@ -34,8 +30,7 @@ export function command(
  * The configuration of a command.
  * @throws {ConfigError} if it is wrong.
  */
-export const settings = (): Config =>
-  loadConfig(context().env, (line) => warn(`warning: ${line}`));
+export const settings = (): Config => loadConfig(context().env, (line) => warn(`warning: ${line}`));
 
 /**
  * Runs something with the stores that the variables select, and closes them whatever happens.
@@ -64,11 +59,7 @@ export async function withStoreOrEmpty<T>(
   }
   const folder = await mkdtemp(join(tmpdir(), "foyer-"));
   try {
-    return await withEngines(
-      { dataDir: folder, engines: {} },
-      { create: true },
-      run,
-    );
+    return await withEngines({ dataDir: folder, engines: {} }, { create: true }, run);
   } finally {
     await rm(folder, { recursive: true, force: true });
   }
@@ -89,7 +80,11 @@ export async function withEngines<T>(
 ): Promise<T> {
   const { openEngines } = await import("../db/open.js");
   const engines = await openEngines({
-    ...{ dataDir, log: warn, serves: false, create: false, upgrade: false },
+    dataDir,
+    log: warn,
+    serves: false,
+    create: false,
+    upgrade: false,
     ...(auditDays === 0 && { audits: false }),
     ...options,
     ...choice,

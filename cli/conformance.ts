@@ -1,24 +1,11 @@
-import {
-  Argument,
-  type Command,
-  InvalidArgumentError,
-  Option,
-} from "commander";
-import type { Access } from "../conformance/remote/access.js";
-import type { Target } from "../conformance/remote/site.js";
-import type { Outcome, rowsNamed, Suite } from "../conformance/remote/suite.js";
+import { Argument, type Command, InvalidArgumentError, Option } from "commander";
+import type { BorrowedServer, Outcome, rowsNamed, Target } from "../conformance/borrowed-server.js";
+import type { Access } from "../conformance/server.js";
 import { Failure } from "../schemas/plain/failure.js";
 import { worldId } from "../schemas/plain/texts.js";
 import { checked, command } from "./command.js";
 import { context } from "./context.js";
-import {
-  counted,
-  type JsonOption,
-  type Line,
-  print,
-  printLines,
-  warn,
-} from "./output.js";
+import { counted, type JsonOption, type Line, print, printLines, warn } from "./output.js";
 
 interface ConformanceOptions extends JsonOption {
   world?: string;
@@ -50,10 +37,9 @@ export const conformanceCommand = command(
   "conformance http://127.0.0.1:8375 --world conformance --only poll",
 )
   .addArgument(
-    new Argument(
-      "<url...>",
-      "the address of the server, or of each of its nodes",
-    ).argParser((text, urls: string[] = []) => [...urls, addressOf(text)]),
+    new Argument("<url...>", "the address of the server, or of each of its nodes").argParser(
+      (text, urls: string[] = []) => [...urls, addressOf(text)],
+    ),
   )
   .addOption(
     new Option(
@@ -61,10 +47,7 @@ export const conformanceCommand = command(
       "the world to run in, or CONFORMANCE_WORLD; it may have no rooms",
     ).argParser(checked(worldId)),
   )
-  .option(
-    "--issuer <issuer>",
-    `the issuer of its key, or CONFORMANCE_ISSUER, or else ${ISSUER}`,
-  )
+  .option("--issuer <issuer>", `the issuer of its key, or CONFORMANCE_ISSUER, or else ${ISSUER}`)
   .option(
     "--audience <audience>",
     "the audience of its key, or CONFORMANCE_AUDIENCE, or else the id of the world",
@@ -94,64 +77,58 @@ It creates rooms, users and messages in the world, deletes them after each row, 
 puts the title, the config and the rules of the world back at the end. Announcements
 stay, archived. Take an unused world.`,
   )
-  .action(
-    async (urls: string[], options: ConformanceOptions, self: Command) => {
-      const target = targetOf(urls, options, self);
-      const { Suite, rowsNamed } =
-        await import("../conformance/remote/suite.js");
-      const { only, json } = options;
-      const chosen = rowsNamed(only);
-      const unknown = only?.find((name) => rowsNamed([name]).length === 0);
-      if (unknown !== undefined) self.error(`no row begins with '${unknown}'`);
-      const suite = new Suite(target);
-      await suite.open();
-      announce(target, chosen.length);
-      const began = Date.now();
-      const { outcomes, fault } = await runAll(suite, chosen, (outcome) => {
-        if (!json) printLines(linesOf(outcome));
-      });
-      const counts = countsOf(outcomes);
-      const { connections, requests } = suite.cost;
-      const milliseconds = Date.now() - began;
-      const { passed, failed, skipped } = counts;
-      print(
-        json,
-        {
-          ...{ urls, world: target.access.world },
-          ...{ foreignWorld: target.foreign?.world ?? null },
-          ...{ ...counts, connections, requests, milliseconds, rows: outcomes },
-        },
-        [
-          `${passed} passed, ${failed} failed, ${skipped} skipped; ${connections} connections and ${requests} requests in ${Math.round(milliseconds / 1000)} s.`,
-        ],
-      );
-      if (fault) throw fault;
-      if (outcomes.length < chosen.length) {
-        throw new Failure(`Stopped after ${outcomes.length} rows.`);
-      }
-      if (failed > 0) {
-        throw new Failure(`${failed} of ${chosen.length} rows failed`);
-      }
-    },
-  );
+  .action(async (urls: string[], options: ConformanceOptions, self: Command) => {
+    const target = targetOf(urls, options, self);
+    const { BorrowedServer, rowsNamed } = await import("../conformance/borrowed-server.js");
+    const { only, json } = options;
+    const chosen = rowsNamed(only);
+    const unknown = only?.find((name) => rowsNamed([name]).length === 0);
+    if (unknown !== undefined) self.error(`no row begins with '${unknown}'`);
+    const server = new BorrowedServer(target);
+    await server.openWorlds();
+    announce(target, chosen.length);
+    const began = Date.now();
+    const { outcomes, fault } = await runAll(server, chosen, (outcome) => {
+      if (!json) printLines(linesOf(outcome));
+    });
+    const counts = countsOf(outcomes);
+    const { connections, requests } = server;
+    const milliseconds = Date.now() - began;
+    const { passed, failed, skipped } = counts;
+    print(
+      json,
+      {
+        urls,
+        world: target.access.world,
+        foreignWorld: target.foreign?.world ?? null,
+        ...counts,
+        connections,
+        requests,
+        milliseconds,
+        rows: outcomes,
+      },
+      [
+        `${passed} passed, ${failed} failed, ${skipped} skipped; ${connections} connections and ${requests} requests in ${Math.round(milliseconds / 1000)} s.`,
+      ],
+    );
+    if (fault) throw fault;
+    if (outcomes.length < chosen.length) {
+      throw new Failure(`Stopped after ${outcomes.length} rows.`);
+    }
+    if (failed > 0) {
+      throw new Failure(`${failed} of ${chosen.length} rows failed`);
+    }
+  });
 
 /** The server and the keys that options and variables name. */
-function targetOf(
-  urls: string[],
-  options: ConformanceOptions,
-  self: Command,
-): Target {
+function targetOf(urls: string[], options: ConformanceOptions, self: Command): Target {
   const { env } = context();
   const world = options.world ?? env.CONFORMANCE_WORLD;
   if (!world) self.error("name a world with --world or CONFORMANCE_WORLD");
   const access = accessOf(self, "CONFORMANCE_", world, options);
   const other = options.foreignWorld ?? env.CONFORMANCE_FOREIGN_WORLD;
   const foreign = other && accessOf(self, "CONFORMANCE_FOREIGN_", other);
-  return {
-    urls: urls as [string, ...string[]],
-    access,
-    ...(foreign && { foreign }),
-  };
+  return { urls: urls as [string, ...string[]], access, ...(foreign && { foreign }) };
 }
 
 /**
@@ -167,9 +144,7 @@ function accessOf(
   const { env } = context();
   const secret = env[`${prefix}SECRET`];
   if (!secret) {
-    self.error(
-      `set ${prefix}SECRET to the secret of a key of the world ${world}`,
-    );
+    self.error(`set ${prefix}SECRET to the secret of a key of the world ${world}`);
   }
   return {
     world,
@@ -185,9 +160,7 @@ function accessOf(
 function announce({ urls, access, foreign }: Target, rows: number): void {
   const { world } = access;
   const what = counted("rows", rows);
-  warn(
-    `${what} to run in the world ${world} of ${urls[0]}, about a second each`,
-  );
+  warn(`${what} to run in the world ${world} of ${urls[0]}, about two seconds each`);
   warn(
     `the run creates rooms, users, messages, questions and polls with "conformance" in their names, and deletes them; announcements stay, archived`,
   );
@@ -195,9 +168,7 @@ function announce({ urls, access, foreign }: Target, rows: number): void {
     `meanwhile ${world} has another title, the config and rules of a new world, and one key more; at the end it has its own again`,
   );
   if (!foreign) {
-    warn(
-      "without --foreign-world, what people of other worlds may do is not checked",
-    );
+    warn("without --foreign-world, what people of other worlds may do is not checked");
   }
 }
 
@@ -207,7 +178,7 @@ function announce({ urls, access, foreign }: Target, rows: number): void {
  * @returns also why the run could not go on, or the world is not as it was.
  */
 async function runAll(
-  suite: Suite,
+  server: BorrowedServer,
   chosen: ReturnType<typeof rowsNamed>,
   report: (outcome: Outcome) => void,
 ): Promise<{ outcomes: Outcome[]; fault?: Error | undefined }> {
@@ -221,10 +192,10 @@ async function runAll(
   for (const signal of ["SIGINT", "SIGTERM"]) process.once(signal, stop);
   let fault: Error | undefined;
   try {
-    await suite.start();
+    await server.start();
     for (const [name, row] of chosen) {
       if (stopped) break;
-      const outcome = await suite.run(name, row);
+      const outcome = await server.run(name, row);
       outcomes.push(outcome);
       report(outcome);
     }
@@ -232,7 +203,7 @@ async function runAll(
     fault = error as Error;
   }
   // What went wrong first says more.
-  await suite.close().catch((error: Error) => void (fault ??= error));
+  await server.close().catch((error: Error) => void (fault ??= error));
   for (const signal of ["SIGINT", "SIGTERM"]) process.off(signal, stop);
   return { outcomes, fault };
 }
@@ -245,9 +216,5 @@ const linesOf = ({ name, status, faults = [], reason }: Outcome): Line[] => [
 function countsOf(outcomes: readonly Outcome[]) {
   const count = (status: Outcome["status"]) =>
     outcomes.filter((outcome) => outcome.status === status).length;
-  return {
-    passed: count("passed"),
-    failed: count("failed"),
-    skipped: count("skipped"),
-  };
+  return { passed: count("passed"), failed: count("failed"), skipped: count("skipped") };
 }

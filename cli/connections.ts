@@ -4,11 +4,7 @@ import { basename } from "node:path";
 import { setTimeout } from "node:timers/promises";
 import { Command, InvalidArgumentError } from "commander";
 import { Failure } from "../schemas/plain/failure.js";
-import type {
-  ControlEnd,
-  ControlRequest,
-  ListedConnection,
-} from "../live/control.js";
+import type { ControlEnd, ControlRequest, ListedConnection } from "../live/control.js";
 import {
   isCount,
   isFlag,
@@ -23,7 +19,7 @@ import { printList } from "./lists.js";
 import { type JsonOption, print } from "./output.js";
 
 /** How long a process may take to answer, in milliseconds. */
-const PATIENCE = 5_000;
+const CONTROL_TIMEOUT_MS = 5_000;
 
 /** How many connections one request names. */
 const LOT = 500;
@@ -61,16 +57,14 @@ async function ask(
   const socket = createConnection(path).setEncoding("utf8");
   try {
     await once(socket, "connect");
-    socket.setTimeout(PATIENCE, () => socket.destroy());
+    socket.setTimeout(CONTROL_TIMEOUT_MS, () => socket.destroy());
     socket.write(`${JSON.stringify(request)}\n`);
     for await (const chunk of socket) text += chunk as string;
   } catch (error) {
     const { code = "" } = error as NodeJS.ErrnoException;
     if (code === "ECONNREFUSED" || code === "ENOENT") return undefined;
     if (code === "EACCES" || code === "EPERM") {
-      throw new Failure(
-        `cannot ask ${path}: ${code}; run this as the user of the server`,
-      );
+      throw new Failure(`cannot ask ${path}: ${code}; run this as the user of the server`);
     }
   } finally {
     socket.destroy();
@@ -120,9 +114,7 @@ interface Found extends ListedConnection {
  * @returns also what to throw at the end, if some process did not answer.
  * @throws {Failure} if no server runs there, or no process answers.
  */
-async function find(
-  world: string,
-): Promise<{ found: Found[]; fault: Failure | undefined }> {
+async function find(world: string): Promise<{ found: Found[]; fault: Failure | undefined }> {
   const { dataDir, engines } = settings();
   const [{ hasStore }, { controlSockets }] = await Promise.all([
     import("../db/open.js"),
@@ -184,12 +176,7 @@ interface PaceOption extends JsonOption {
 }
 
 /** Makes a command that ends connections. */
-const ending = (
-  what: "drop" | "reload",
-  done: string,
-  description: string,
-  example: string,
-) =>
+const ending = (what: "drop" | "reload", done: string, description: string, example: string) =>
   command(`${what} [world]`, description, example)
     .option(
       "--interval <ms>",
@@ -200,18 +187,12 @@ const ending = (
     .action(async (world: string = "*", { json, interval }: PaceOption) => {
       const { found, fault } = await find(world);
       const count = await end(what, found, interval);
-      print(json, { [done]: count }, [
-        `${count} connection${count === 1 ? "" : "s"} ${done}.`,
-      ]);
+      print(json, { [done]: count }, [`${count} connection${count === 1 ? "" : "s"} ${done}.`]);
       if (fault) throw fault;
     });
 
 /** @returns how many connections were still there. */
-async function end(
-  what: "drop" | "reload",
-  found: Found[],
-  interval: number,
-): Promise<number> {
+async function end(what: "drop" | "reload", found: Found[], interval: number): Promise<number> {
   let count = 0;
   const size = interval > 0 ? 1 : LOT;
   for (const [path, ids] of byPath(found)) {
@@ -239,9 +220,7 @@ function byPath(found: Found[]): Map<string, string[]> {
 function milliseconds(text: string): number {
   const value = /^\d{1,5}$/.test(text) ? Number(text) : NaN;
   if (value <= MAX_INTERVAL) return value;
-  throw new InvalidArgumentError(
-    `Must be a whole number from 0 to ${MAX_INTERVAL}.`,
-  );
+  throw new InvalidArgumentError(`Must be a whole number from 0 to ${MAX_INTERVAL}.`);
 }
 
 /** `foyer connections …` */

@@ -17,5 +17,4 @@ export const context = (): Context => contexts.getStore() ?? process;
  * Runs something in a context of its own. The process itself needs none: on some
  * versions of Node, a context makes every promise of a server slower.
  */
-export const within = <T>(own: Context, run: () => T): T =>
-  contexts.run(own, run);
+export const within = <T>(own: Context, run: () => T): T => contexts.run(own, run);

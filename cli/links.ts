@@ -8,9 +8,7 @@ import { Failure } from "../schemas/plain/failure.js";
 export function addressIn({ publicUrl, host, port }: Config): string {
   if (publicUrl !== undefined) return publicUrl;
   if (port === 0) {
-    throw new Failure(
-      "PORT is 0, so only the server knows its port; set PUBLIC_URL",
-    );
+    throw new Failure("PORT is 0, so only the server knows its port; set PUBLIC_URL");
   }
   // "Every interface" is no address that a client could use.
   const name = /^(0\.0\.0\.0|::)$/.test(host) ? "localhost" : host;

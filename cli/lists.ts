@@ -17,9 +17,7 @@ export async function printList<T>(
   let count = 0;
   const texts = async function* () {
     for await (const item of items) {
-      yield json
-        ? `${count === 0 ? "[" : ","}\n${indented(item)}`
-        : textOf([cellsOf(item)]);
+      yield json ? `${count === 0 ? "[" : ","}\n${indented(item)}` : textOf([cellsOf(item)]);
       count++;
     }
     if (json) yield count === 0 ? "[]\n" : "\n]\n";

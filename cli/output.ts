@@ -13,8 +13,7 @@ const UNPRINTABLE = /[\p{Cc}\p{Zl}\p{Zp}\p{Bidi_Control}\p{Cs}]/gu;
 export const plain = (text: string): string =>
   text.replace(
     UNPRINTABLE,
-    (character) =>
-      `\\u${character.charCodeAt(0).toString(16).padStart(4, "0")}`,
+    (character) => `\\u${character.charCodeAt(0).toString(16).padStart(4, "0")}`,
   );
 
 /** Such as "1 chat event" of 1 and `chat_events`. */
@@ -37,11 +36,7 @@ export type Line = string | readonly string[];
  * @param value for machines.
  * @param lines for people.
  */
-export function print(
-  json: boolean | undefined,
-  value: unknown,
-  lines: readonly Line[],
-): void {
+export function print(json: boolean | undefined, value: unknown, lines: readonly Line[]): void {
   printLines(json ? JSON.stringify(value, null, 2).split("\n") : lines);
 }
 

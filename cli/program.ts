@@ -1,7 +1,7 @@
 import { readFile } from "node:fs/promises";
 import { buffer } from "node:stream/consumers";
 import { Command, Option } from "commander";
-import { hostOf } from "../db/rules/program-uploads.js";
+import { hostOf } from "../db/rules/file-rows.js";
 import type { ImportResult } from "../schemas/documents/program-document.js";
 import { MAX_DOCUMENT } from "../schemas/plain/program.js";
 import { Failure } from "../schemas/plain/failure.js";
@@ -27,10 +27,7 @@ const importProgram = command(
 )
   .option("--dry-run", "report what it would do, and write nothing")
   .option("--create-rooms", "make the rooms that the world lacks")
-  .option(
-    "--remove-missing",
-    "delete imported sessions that the document no longer has",
-  )
+  .option("--remove-missing", "delete imported sessions that the document no longer has")
   .action(async (id: string, file: string, options: ImportOptions) => {
     const { json, ...how } = options;
     const { dryRun = false } = how;
@@ -45,19 +42,13 @@ const importProgram = command(
       const hosts = [...hostOf(world.domain), ...hostOf(publicUrl)];
       const isCsv = /\.csv$/i.test(file);
       try {
-        return await programs.import(world, { bytes, isCsv, hosts }, how, {
-          rights: EVERYTHING,
-        });
+        return await programs.import(world, { bytes, isCsv, hosts }, how, { rights: EVERYTHING });
       } catch (error) {
         if (!(error instanceof InvalidData)) throw error;
         const faults = Object.entries(error.faults).map(([field, messages]) =>
-          field === "non_field_errors"
-            ? messages.join(" ")
-            : `${field}: ${messages.join(" ")}`,
+          field === "non_field_errors" ? messages.join(" ") : `${field}: ${messages.join(" ")}`,
         );
-        throw new Failure(
-          `${nameOf(file)} was not imported. ${faults.join(" ")}`,
-        );
+        throw new Failure(`${nameOf(file)} was not imported. ${faults.join(" ")}`);
       }
     });
     print(json, result, linesOf(result, dryRun));
@@ -99,9 +90,7 @@ const exportProgram = command(
   "program export summit --format ics > summit.ics",
 )
   .addOption(
-    new Option("--format <format>", "what it is written as")
-      .choices(FORMATS)
-      .default("json"),
+    new Option("--format <format>", "what it is written as").choices(FORMATS).default("json"),
   )
   .action(async (id: string, { format, json }: ExportOptions) => {
     const text = await withStore(async (store) => {
@@ -115,9 +104,7 @@ const exportProgram = command(
     });
     // In JSON for machines, a calendar is a text.
     const whole = format === "ics" && json ? JSON.stringify(text) : text;
-    context().stdout.write(
-      `${whole.trimEnd()}${format === "ics" && !json ? "\r\n" : "\n"}`,
-    );
+    context().stdout.write(`${whole.trimEnd()}${format === "ics" && !json ? "\r\n" : "\n"}`);
   });
 
 /** `foyer program …` */

@@ -1,27 +1,60 @@
-import { type Command, Option } from "commander";
+import { Command, Option } from "commander";
 import type { Store } from "../db/contract/store.js";
 import { findWorld } from "../db/worlds.js";
 import { command, withStore } from "./command.js";
-import type { Results } from "../db/results/results.js";
+import type { NamedRoom, Results } from "../db/results/results.js";
 import { csvRow } from "../schemas/plain/csv.js";
 import { printList, writeAll } from "./lists.js";
 import type { JsonOption } from "./output.js";
-import { roomsIn } from "./rooms.js";
+import { Failure } from "../schemas/plain/failure.js";
+import { pages } from "../db/results/lists.js";
+import { polls } from "../db/results/polls.js";
+import { questions } from "../db/results/questions.js";
+import { chat, directEvents } from "../db/results/chat.js";
+
+/**
+ * The rooms of a world, in the order of its list.
+ * @param asked the id or the exact name of the only one that is meant; all by default.
+ * @throws {Failure} if there is no such room, or several have the name.
+ */
+const roomsIn = async (
+  store: Store,
+  world: string,
+  asked?: string,
+): Promise<AsyncIterable<NamedRoom> | NamedRoom[]> =>
+  asked === undefined ? allRooms(store, world) : [await findRoom(store, world, asked)];
+
+const allRooms = (store: Store, world: string) =>
+  pages(async (page) =>
+    (await store.rooms.all(world, page)).map(({ value: { id, name } }) => ({ id, name })),
+  );
+
+async function findRoom(store: Store, world: string, asked: string): Promise<NamedRoom> {
+  const named: NamedRoom[] = [];
+  for await (const room of allRooms(store, world)) {
+    if (room.id === asked) return room;
+    if (room.name === asked) named.push(room);
+  }
+  if (named.length > 1) {
+    const ids = named.map(({ id }) => id).join(", ");
+    throw new Failure(`${named.length} rooms have this name: ${ids}.`);
+  }
+  if (!named[0]) throw new Failure(`There is no room ${asked} in ${world}.`);
+  return named[0];
+}
 
 /** What every command of {@link recordsCommand} takes. */
-export interface RecordsOptions extends JsonOption {
+interface RecordsOptions extends JsonOption {
   room?: string;
   format: "json" | "csv";
 }
 
 /** Makes a command that prints records of the rooms of a world, as JSON or CSV. */
-export const recordsCommand = (...args: Parameters<typeof command>): Command =>
+const recordsCommand = (...args: Parameters<typeof command>): Command =>
   command(...args)
     .option("--room <room>", "only this room: its id, or its exact name")
     .addOption(
-      new Option("--format <format>", "how it is written")
-        .choices(["json", "csv"])
-        .default("json"),
+      new Option("--format <format>", "how it is written").choices(["json", "csv"]).default("json"),
     )
     .hook("preAction", (self) => {
       const { json, format } = self.opts<RecordsOptions>();
@@ -33,7 +66,7 @@ export const recordsCommand = (...args: Parameters<typeof command>): Command =>
  * @param elsewhere gives the records that follow the records of all rooms; none by default.
  * @throws {Failure} if there is no such world or room, or several rooms have the name.
  */
-export const printRecords = <T extends object>(
+const printRecords = <T extends object>(
   world: string,
   { room, format }: RecordsOptions,
   { records: inRoom, columns, rowsOf }: Results<T>,
@@ -57,3 +90,50 @@ export const printRecords = <T extends object>(
     };
     return writeAll(lines());
   });
+
+/**
+ * The commands of a kind of items of a room.
+ * @param name of one item.
+ * @param shows what is printed with the items.
+ */
+const itemCommand = <T extends object>(name: string, results: Results<T>, shows: string) =>
+  new Command(name)
+    .description(`print the ${name}s of a world with their ${shows}`)
+    .addCommand(
+      recordsCommand(
+        "results <world>",
+        `print the ${name}s of the rooms of a world with their ${shows}, the oldest first`,
+        `${name} results summit --room "Main stage" --format csv > ${name}s.csv`,
+      ).action((world: string, options: RecordsOptions) => printRecords(world, options, results)),
+    );
+
+/** `foyer question …` */
+export const questionCommand = itemCommand("question", questions, "votes");
+
+/** `foyer poll …` */
+export const pollCommand = itemCommand("poll", polls, "results");
+
+const exportChat = recordsCommand(
+  "export <world>",
+  "print all messages and other events of the rooms of a world, the oldest first",
+  'chat export summit --room "Main stage" --format csv > chat.csv',
+)
+  .option("--direct", "also direct messages")
+  .action(
+    (
+      world: string,
+      { direct, ...options }: RecordsOptions & { direct?: boolean },
+      self: Command,
+    ) => {
+      if (direct && options.room !== undefined) {
+        self.error("direct messages belong to no room");
+      }
+      const elsewhere = direct ? directEvents : undefined;
+      return printRecords(world, options, chat, elsewhere);
+    },
+  );
+
+/** `foyer chat …` */
+export const chatCommand = new Command("chat")
+  .description("export the chat of a world")
+  .addCommand(exportChat);

@@ -1,14 +1,13 @@
 import { Command, CommanderError } from "commander";
 import { StoreError } from "../db/contract/store.js";
 import { archiveCommands } from "./archive.js";
-import { chatCommand } from "./chat.js";
+import { chatCommand, pollCommand, questionCommand } from "./records.js";
 import { conformanceCommand } from "./conformance.js";
 import { connectionsCommand } from "./connections.js";
 import { type Context, context, within } from "./context.js";
 import { Failure } from "../schemas/plain/failure.js";
 import { copyCommands } from "./world-export-import.js";
 import { fileCommand } from "./files.js";
-import { pollCommand, questionCommand } from "./items.js";
 import { warn } from "./output.js";
 import { programCommand } from "./program.js";
 import { serveCommand } from "./serve.js";
@@ -52,10 +51,7 @@ letThrow(foyer);
  * @returns the exit code. Errors go to stderr.
  * @throws a fault of Foyer itself.
  */
-export async function run(
-  args: readonly string[],
-  own?: Context,
-): Promise<number> {
+export async function run(args: readonly string[], own?: Context): Promise<number> {
   if (own) return within(own, () => run(args));
   try {
     await foyer.parseAsync(args, { from: "user" });

@@ -1,24 +1,13 @@
 import cluster from "node:cluster";
 import { statSync } from "node:fs";
 import { Option } from "commander";
-import {
-  type Config,
-  loadConfig,
-  type Variable,
-  variables,
-} from "../config.js";
+import { type Config, loadConfig, type Variable, variables } from "../config.js";
 import type { World } from "../schemas/worlds.js";
 import type { Cluster } from "../cluster.js";
 import type { FileStore } from "../db/contract/files.js";
 import type { Store } from "../db/contract/store.js";
 import type { Server } from "../server.js";
-import {
-  DEMO,
-  DEMO_HOST,
-  ensureDemo,
-  personOf,
-  pointDemo,
-} from "./demo/demo.js";
+import { DEMO, DEMO_HOST, ensureDemo, personOf, pointDemo } from "./demo/demo.js";
 import type { SetupKey } from "../plugins/setup.js";
 import { scheduleDemo } from "./demo/demo-program.js";
 import { signToken } from "../db/worlds.js";
@@ -51,10 +40,7 @@ export const serveCommand = command(
   "serve --demo",
 )
   .addHelpText("after", `\nVariables, and their defaults:\n${tableOfVariables}`)
-  .option(
-    "--demo",
-    `on an empty server, make the world "${DEMO}" to try things in`,
-  )
+  .option("--demo", `on an empty server, make the world "${DEMO}" to try things in`)
   // For tests, which leave them out by default.
   .addOption(new Option("--people").hideHelp())
   .option(
@@ -88,10 +74,7 @@ export const serveCommand = command(
         : withEngines(config, {}, finish));
     }
     if (isWhole(server)) server.prepared();
-    const setupLink =
-      setup && server.worlds === 0
-        ? `${address}/setup#${setup.secret}`
-        : undefined;
+    const setupLink = setup && server.worlds === 0 ? `${address}/setup#${setup.secret}` : undefined;
     if (demo || json) {
       const sample = world && (await tourOf(world, address, config.web.on));
       const { lines = [], ...made } = sample ?? {};
@@ -104,8 +87,7 @@ export const serveCommand = command(
     } else if (setupLink !== undefined) {
       printLines([`Set up your event: ${setupLink}`]);
     }
-    const life =
-      world && people ? await peopleOf(world, config, server) : undefined;
+    const life = world && people ? await peopleOf(world, config, server) : undefined;
     await stopSignal();
     life?.stop();
     await server.stop();
@@ -168,11 +150,7 @@ async function setupFor({ web }: Config, demo?: World) {
 const isWhole = (server: object): server is Server => "app" in server;
 
 /** The simulated people of the demo, if one process serves it: several would each bring them. */
-async function peopleOf(
-  world: World,
-  { engines }: Config,
-  server: Server | Cluster,
-) {
+async function peopleOf(world: World, { engines }: Config, server: Server | Cluster) {
   if (!isWhole(server) || engines.database) return undefined;
   const { DemoPeople } = await import("./demo/demo-people.js");
   const { Live } = await import("../client/live.js");
@@ -181,7 +159,9 @@ async function peopleOf(
     connections: () => presence.in(DEMO).connections,
     enter: async (name) =>
       new Live({
-        ...{ baseUrl: server.address, world: DEMO, onError: () => {} },
+        baseUrl: server.address,
+        world: DEMO,
+        onError: () => {},
         token: await signToken(world, { ...personOf(name), expiresIn: "1d" }),
       }),
   });
@@ -195,7 +175,8 @@ async function tourOf(world: World, address: string, hasPages: boolean) {
     ? {
         event: linkTo("event", { address, world: id }),
         console: linkTo("console", {
-          ...{ address, world: id },
+          address,
+          world: id,
           token: await signToken(world, DEMO_HOST),
         }),
       }

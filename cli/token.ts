@@ -18,9 +18,7 @@ export const tokenCommand = command(
   "print a token for the API",
   "token summit --uid 42 --trait attendee --expires 12h",
 )
-  .addOption(
-    new Option("--uid <uid>", "the user it is for").argParser(checked(uid)),
-  )
+  .addOption(new Option("--uid <uid>", "the user it is for").argParser(checked(uid)))
   .addOption(
     new Option(
       "--name <name>",
@@ -28,23 +26,15 @@ export const tokenCommand = command(
     ).argParser(checked({ type: "string", minLength: 1, maxLength: 300 })),
   )
   .addOption(
-    new Option(
-      "--trait <trait>",
-      "a trait of its bearer; may be given more than once",
-    )
-      .argParser((trait, traits: string[] = []) => [
-        ...traits,
-        checkTrait(trait),
-      ])
+    new Option("--trait <trait>", "a trait of its bearer; may be given more than once")
+      .argParser((trait, traits: string[] = []) => [...traits, checkTrait(trait)])
       .default(undefined, ADMINISTRATOR.join(", ")),
   )
   .addOption(
     new Option("--expires <time>", "how long it is valid: 90s, 30m, 12h, 30d")
       .argParser((text) => {
         if (/^[1-9]\d{0,5}[smhd]$/.test(text)) return text;
-        throw new InvalidArgumentError(
-          "A time looks like 90s, 30m, 12h or 30d.",
-        );
+        throw new InvalidArgumentError("A time looks like 90s, 30m, 12h or 30d.");
       })
       .default("30d"),
   )
@@ -57,10 +47,7 @@ export const tokenCommand = command(
       .preset("console"),
   )
   .action(
-    async (
-      id: string,
-      { json, uid, name, trait, expires, link: page }: TokenCommandOptions,
-    ) => {
+    async (id: string, { json, uid, name, trait, expires, link: page }: TokenCommandOptions) => {
       // First, because it may fail.
       const address = page && addressIn(loadConfig(context().env));
       const world = await withStore(async (store) => {

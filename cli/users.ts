@@ -69,11 +69,7 @@ const deleteUser = command(
   );
 
 /** @returns how many messages were erased. If it is killed, the next call erases the rest. */
-async function emptyMessages(
-  store: Store,
-  world: string,
-  user: string,
-): Promise<number> {
+async function emptyMessages(store: Store, world: string, user: string): Promise<number> {
   let count = 0;
   for (let after: number | undefined = 0; after !== undefined;) {
     const { next, emptied } = await store.chat.empty(world, user, after);

@@ -2,7 +2,7 @@ import { createReadStream } from "node:fs";
 import { type FileHandle, open } from "node:fs/promises";
 import type { Lines } from "../db/contract/copies.js";
 import { isLaidInLines, isOfRows, relaid } from "../db/copies/world-lines.js";
-import { unnamedFile } from "../db/maintenance/unnamed-file.js";
+import { unnamedFile } from "../db/maintenance/new-file.js";
 import { Failure } from "../schemas/plain/failure.js";
 import type { WorldCopy } from "../schemas/documents/world-document.js";
 import { context } from "./context.js";
@@ -42,17 +42,9 @@ async function openDocument(file: string): Promise<FileHandle> {
 }
 
 /** The document in a file: an archive, its lines, or what an older Foyer exported. */
-async function documentIn(
-  file: FileHandle,
-  name: string,
-): Promise<WorldCopy | Lines | Archive> {
+async function documentIn(file: FileHandle, name: string): Promise<WorldCopy | Lines | Archive> {
   try {
-    const { bytesRead, buffer } = await file.read(
-      Buffer.alloc(1024),
-      0,
-      1024,
-      0,
-    );
+    const { bytesRead, buffer } = await file.read(Buffer.alloc(1024), 0, 1024, 0);
     const beginning = buffer.toString("latin1", 0, bytesRead);
     if (beginning.startsWith("ustar", 257)) return { archive: file.fd };
     if (isLaidInLines(beginning)) return { file: file.fd };
@@ -75,10 +67,7 @@ const unreadable = (name: string, error: unknown): unknown =>
     : error;
 
 /** Reads what an older Foyer exported, and what another program has laid out. */
-async function readWhole(
-  bytes: Buffer,
-  name: string,
-): Promise<WorldCopy | Lines> {
+async function readWhole(bytes: Buffer, name: string): Promise<WorldCopy | Lines> {
   let text: string;
   let document: unknown;
   try {
@@ -88,15 +77,12 @@ async function readWhole(
     throw new Failure(`${name} is not JSON.`);
   }
   const { findLosses } = await import("../schemas/fidelity.js");
-  const { readWorldDocument } =
-    await import("../schemas/documents/world-document.js");
+  const { readWorldDocument } = await import("../schemas/documents/world-document.js");
   const { InvalidData } = await import("../schemas/validate.js");
   try {
     const losses = findLosses(text);
     if (losses) throw losses;
-    return isOfRows(document)
-      ? { lines: relaid(document) }
-      : readWorldDocument(document);
+    return isOfRows(document) ? { lines: relaid(document) } : readWorldDocument(document);
   } catch (error) {
     if (!(error instanceof InvalidData)) throw error;
     const faults = Object.entries(error.faults).map(

@@ -24,8 +24,7 @@ const exportCommand = command(
       await findWorld(store, id);
       await store.audit.record(id, { type: "world.exported", subject: {} });
       if (withFiles !== undefined) {
-        const { exportArchive } =
-          await import("../db/maintenance/world-archive.js");
+        const { exportArchive } = await import("../db/maintenance/world-archive.js");
         const data = { store, files };
         const made = await exportArchive(data, id, withFiles, withHistory);
         print(json, { file: withFiles, ...made }, [
@@ -74,8 +73,7 @@ const importCommand = command(
         if (!("archive" in document)) {
           return store.worlds.import(document, { dryRun });
         }
-        const { importArchive } =
-          await import("../db/maintenance/world-archive.js");
+        const { importArchive } = await import("../db/maintenance/world-archive.js");
         return importArchive({ store, files }, document.archive, dryRun);
       };
       const { world, rows } = await (dryRun
@@ -128,14 +126,10 @@ const cloneCommand = newWorldCommand(
     "create a world with all that another holds but its files, its chat and its votes",
     'world clone summit summit-2028 --title "Summit 2028" --domain 2028.example.org',
   ).argument("<id>", "the world to clone"),
-).action(
-  async (id: string, newId: string, { json, title, domain }: NewWorld) => {
-    const world = await withStore((store) =>
-      cloneWorld(store, id, { id: newId, title, domain }),
-    );
-    print(json, world, worldLines(world));
-  },
-);
+).action(async (id: string, newId: string, { json, title, domain }: NewWorld) => {
+  const world = await withStore((store) => cloneWorld(store, id, { id: newId, title, domain }));
+  print(json, world, worldLines(world));
+});
 
 /** The commands of `foyer world` for worlds as a whole. */
 export const copyCommands = [exportCommand, importCommand, cloneCommand];

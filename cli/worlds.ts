@@ -1,11 +1,7 @@
 import { randomUUID } from "node:crypto";
 import { Argument, Command, Option } from "commander";
 import type { Store } from "../db/contract/store.js";
-import {
-  domain as domainText,
-  title as titleText,
-  worldId,
-} from "../schemas/plain/texts.js";
+import { domain as domainText, title as titleText, worldId } from "../schemas/plain/texts.js";
 import type { World, WorldKey } from "../schemas/worlds.js";
 import {
   changeWorld,
@@ -59,10 +55,7 @@ function withoutSecrets({ config, ...world }: World): WithoutSecrets {
   const JWT_secrets = config.JWT_secrets.map(({ secret: _, ...key }) => key);
   const { oidc } = config;
   const providers = oidc?.map(({ client_secret: _, ...provider }) => provider);
-  return {
-    ...world,
-    config: { ...config, JWT_secrets, ...(oidc && { oidc: providers }) },
-  };
+  return { ...world, config: { ...config, JWT_secrets, ...(oidc && { oidc: providers }) } };
 }
 
 /** The options of a command that creates a world. */
@@ -72,14 +65,10 @@ export interface NewWorld extends JsonOption {
 }
 
 const titleOption = () =>
-  new Option("--title <title>", "the name that people see").argParser(
-    checked(titleText),
-  );
+  new Option("--title <title>", "the name that people see").argParser(checked(titleText));
 
 const domainOption = () =>
-  new Option("--domain <domain>", "the host name of the world").argParser(
-    checked(domainText),
-  );
+  new Option("--domain <domain>", "the host name of the world").argParser(checked(domainText));
 
 /**
  * Adds the arguments and options that name a new world.
@@ -88,10 +77,9 @@ const domainOption = () =>
 export const newWorldCommand = (id: string, base: Command): Command =>
   base
     .addArgument(
-      new Argument(
-        `<${id}>`,
-        "a-z, 0-9 and -; it cannot be changed later",
-      ).argParser(checked(worldId)),
+      new Argument(`<${id}>`, "a-z, 0-9 and -; it cannot be changed later").argParser(
+        checked(worldId),
+      ),
     )
     .addOption(titleOption().makeOptionMandatory())
     .addOption(domainOption().makeOptionMandatory());
@@ -124,9 +112,7 @@ const createWorld = newWorldCommand(
   .option("--private", 'let only the trait "attendee" take part')
   .action(async (id: string, options: NewWorld & { private?: boolean }) => {
     const draft = draftWorld({ id, ...options }, options.private);
-    const { value } = await withStore((store) => store.worlds.create(draft), {
-      create: true,
-    });
+    const { value } = await withStore((store) => store.worlds.create(draft), { create: true });
     const lines = options.json ? [] : await nextLines(value);
     print(options.json, value, [...worldLines(value), "", ...lines]);
   });
@@ -139,33 +125,25 @@ const updateWorld = command(
   .addOption(titleOption())
   .addOption(domainOption())
   .option("--default-rules", "restore the permission_config of a new world")
-  .option(
-    "--new-key",
-    "replace all keys with a fresh one, and print it; old tokens stop working",
-  )
-  .action(
-    async (id: string, options: JsonOption & WorldReset, self: Command) => {
-      const { json, ...reset } = options;
-      if (Object.keys(reset).length === 0) self.error("name what to change");
-      const world = await withStore((store) => changeWorld(store, id, reset));
-      const shown = reset.newKey ? world : withoutSecrets(world);
-      print(json, shown, worldLines(shown));
-    },
-  );
+  .option("--new-key", "replace all keys with a fresh one, and print it; old tokens stop working")
+  .action(async (id: string, options: JsonOption & WorldReset, self: Command) => {
+    const { json, ...reset } = options;
+    if (Object.keys(reset).length === 0) self.error("name what to change");
+    const world = await withStore((store) => changeWorld(store, id, reset));
+    const shown = reset.newKey ? world : withoutSecrets(world);
+    print(json, shown, worldLines(shown));
+  });
 
-const listWorlds = command(
-  "list",
-  "list the worlds",
-  "world list --json",
-).action(({ json }: JsonOption) =>
-  withStore((store) =>
-    printList(
-      json,
-      allWorlds(store),
-      ({ id, title, domain }) => [id, domain, title],
-      "There is no world yet. Create one with: foyer world create",
+const listWorlds = command("list", "list the worlds", "world list --json").action(
+  ({ json }: JsonOption) =>
+    withStore((store) =>
+      printList(
+        json,
+        allWorlds(store),
+        ({ id, title, domain }) => [id, domain, title],
+        "There is no world yet. Create one with: foyer world create",
+      ),
     ),
-  ),
 );
 
 /** The listed fields of all worlds, read a page at a time. */
@@ -173,10 +151,7 @@ async function* allWorlds(store: Store) {
   let page: World[] = [];
   do {
     const last = page.at(-1);
-    page = await store.worlds.list({
-      ...(last && { after: last.id }),
-      limit: PAGE_SIZE,
-    });
+    page = await store.worlds.list({ ...(last && { after: last.id }), limit: PAGE_SIZE });
     for (const { id, title, domain } of page) yield { id, title, domain };
   } while (page.length === PAGE_SIZE);
 }

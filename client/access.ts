@@ -13,11 +13,8 @@ export interface Access {
 }
 
 /** The address of the server without a slash at its end. */
-export const baseOf = ({ baseUrl }: Access): string =>
-  baseUrl.replace(/(?<!\/)\/+$/, "");
+export const baseOf = ({ baseUrl }: Access): string => baseUrl.replace(/(?<!\/)\/+$/, "");
 
 /** The token of this moment, if there is one. */
-export const tokenOf = async ({
-  token,
-}: Access): Promise<string | undefined> =>
+export const tokenOf = async ({ token }: Access): Promise<string | undefined> =>
   typeof token === "function" ? await token() : token;

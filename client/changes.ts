@@ -7,11 +7,7 @@ type Schemas = components["schemas"];
 export type ChangeAuthor = NonNullable<Schemas["FeedAuthor"]>;
 
 /** Entries whose type this client knows: the schema also allows any other text as a type. */
-type Known<E> = E extends { type: infer T }
-  ? string extends T
-    ? never
-    : E
-  : never;
+type Known<E> = E extends { type: infer T } ? (string extends T ? never : E) : never;
 
 /**
  * An entry of the change feed. Its `type` tells what is in its `data`. A newer server may send
@@ -90,10 +86,7 @@ export async function* followChanges(
 
 /** Whether it is no use to ask again. */
 const isFinal = (error: unknown): boolean =>
-  error instanceof FoyerError &&
-  error.status < 500 &&
-  error.status !== 429 &&
-  error.status !== 408;
+  error instanceof FoyerError && error.status < 500 && error.status !== 429 && error.status !== 408;
 
 /** The changes in an event stream. @param end ends the connection. */
 async function* changesIn(

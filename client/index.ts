@@ -3,12 +3,7 @@ import type { components, paths } from "./api.js";
 import { type Change, type ChangesOptions, followChanges } from "./changes.js";
 import { errorOf } from "./error.js";
 
-export type {
-  Change,
-  ChangeAuthor,
-  ChangesOptions,
-  ChangeType,
-} from "./changes.js";
+export type { Change, ChangeAuthor, ChangesOptions, ChangeType } from "./changes.js";
 export { FoyerError, type ProblemCode, type UploadCode } from "./error.js";
 export * from "./live.js";
 
@@ -108,10 +103,7 @@ export class Foyer {
   }
 
   /** Replaces the named fields of the world. */
-  updateWorld(
-    changes: WorldChanges,
-    options?: WriteOptions,
-  ): Promise<Versioned<World>> {
+  updateWorld(changes: WorldChanges, options?: WriteOptions): Promise<Versioned<World>> {
     return this.#versioned<World>("PATCH", "", changes, options);
   }
 
@@ -136,11 +128,7 @@ export class Foyer {
   }
 
   /** Replaces the named fields of a room. */
-  updateRoom(
-    id: string,
-    changes: RoomChanges,
-    options?: WriteOptions,
-  ): Promise<Versioned<Room>> {
+  updateRoom(id: string, changes: RoomChanges, options?: WriteOptions): Promise<Versioned<Room>> {
     return this.#versioned<Room>("PATCH", roomPath(id), changes, options);
   }
 
@@ -227,9 +215,7 @@ export class Foyer {
   }
 
   /** The whole program as one document. */
-  async exportProgram(
-    format: "json" | "schedule.json" | "ics",
-  ): Promise<string> {
+  async exportProgram(format: "json" | "schedule.json" | "ics"): Promise<string> {
     const answer = await this.#send("GET", `/program/?format=${format}`);
     return answer.text();
   }
@@ -255,15 +241,13 @@ export class Foyer {
    * and goes on after the last change, also when the server restarts. Leave the loop, or
    * abort `signal`, to end it.
    */
-  changes(
-    options: ChangesOptions = {},
-  ): AsyncGenerator<Change, void, undefined> {
+  changes(options: ChangesOptions = {}): AsyncGenerator<Change, void, undefined> {
     return followChanges(
       async (query, headers, signal) =>
-        this.#fetch(
-          `${this.#api}/changes/?${new URLSearchParams(query).toString()}`,
-          { headers: { ...(await this.#authorization()), ...headers }, signal },
-        ),
+        this.#fetch(`${this.#api}/changes/?${new URLSearchParams(query).toString()}`, {
+          headers: { ...(await this.#authorization()), ...headers },
+          signal,
+        }),
       options,
     );
   }

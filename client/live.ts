@@ -1,8 +1,4 @@
-import type {
-  Authenticated,
-  CommandName,
-  Commands,
-} from "../schemas/live/index.js";
+import type { Authenticated, CommandName, Commands } from "../schemas/live/index.js";
 import { Calls } from "./live/calls.js";
 import type { Channel } from "./live/channel.js";
 import { Channels } from "./live/channels.js";
@@ -16,29 +12,18 @@ import { Program } from "./live/program.js";
 import type { Questions } from "./live/questions.js";
 import { RoomLists } from "./live/room-lists.js";
 import { roomOf, Rooms } from "./live/rooms.js";
-import {
-  firstState,
-  nextState,
-  stateAfter,
-  type LiveState,
-} from "./live/state.js";
+import { firstState, nextState, stateAfter, type LiveState } from "./live/state.js";
 
-export type { Channel, HistoryOptions, Message } from "./live/channel.js";
+export type { Channel, HistoryOptions } from "./live/channel.js";
 export { persist } from "./live/client.js";
 export type { MessageContent } from "./live/delivery.js";
 export { LiveError } from "./live/error.js";
 export type { ClientEvents, EventName, LiveEvents } from "./live/events.js";
 export type { JoinOptions } from "./live/membership.js";
 export type { CallOptions, LiveOptions } from "./live/options.js";
-export type { Outbox, WaitingMessage } from "./live/outbox.js";
+export type { Message, Outbox, SendOptions, WaitingMessage } from "./live/outbox.js";
 export type { PollChanges, PollDraft, Polls } from "./live/polls.js";
-export type {
-  Program,
-  ProgramState,
-  SentSession,
-  SentSpeaker,
-  Stage,
-} from "./live/program.js";
+export type { Program, ProgramState, SentSession, SentSpeaker, Stage } from "./live/program.js";
 export type { QuestionChanges, Questions } from "./live/questions.js";
 export type { Socket, SocketClass } from "./live/socket.js";
 export type { LiveState } from "./live/state.js";
@@ -92,8 +77,7 @@ export class Live {
       authenticated: (connection, answer) => this.#loggedIn(connection, answer),
       pushed: (name, data) => this.#pushed(name, data),
       lost: () => this.#disconnected(),
-      waiting: (error, retryIn) =>
-        this.#listeners.emit("client.disconnected", { error, retryIn }),
+      waiting: (error, retryIn) => this.#listeners.emit("client.disconnected", { error, retryIn }),
       refused: (error) => this.#end(error),
     });
     this.#calls = new Calls(options.maxCalls ?? 200);
@@ -144,8 +128,7 @@ export class Live {
     const json = JSON.stringify(payload ?? null);
     const room = roomOf(payload);
     if (name === "room.leave") this.#rooms.left(room);
-    const entering =
-      name === "room.enter" ? this.#rooms.entering(room) : undefined;
+    const entering = name === "room.enter" ? this.#rooms.entering(room) : undefined;
     try {
       const done = () => entering?.entered();
       const result = await this.#execute(name, json, options, done);
@@ -247,12 +230,7 @@ export class Live {
     send: Parameters<Calls["request"]>[2],
   ): Promise<unknown> {
     if (this.#ended) throw this.#ended;
-    return this.#calls.request(
-      this.#link.ready,
-      timeout,
-      send,
-      () => this.#link.lastError,
-    );
+    return this.#calls.request(this.#link.ready, timeout, send, () => this.#link.lastError);
   }
 
   #loggedIn(connection: Connection, answer: Authenticated): void {

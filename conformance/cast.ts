@@ -14,23 +14,17 @@ export type Role = "member" | "moderator" | "admin";
 const isModerated = (key: PermissionKey): boolean => {
   if (key === "chat.moderate") return true;
   const otherwise = fallbackOf(key);
-  return (
-    otherwise !== "everybody" &&
-    otherwise !== "nobody" &&
-    isModerated(otherwise)
-  );
+  return otherwise !== "everybody" && otherwise !== "nobody" && isModerated(otherwise);
 };
 const isOpen = (key: PermissionKey) => fallbackOf(key) === "everybody";
 const isOfRoom = (key: PermissionKey) => roomKeys.includes(key);
 
 // The rights of all users in the world and in the room, and of moderators: the defaults, which
-// `test/live/rights.test.ts` lists.
+// `test/protocol/live/live-rights.test.ts` lists.
 const inWorld = permissionKeys.filter((key) => isOpen(key) && !isOfRoom(key));
 const inRoom = roomKeys.filter(isOpen);
 const moderated = roomKeys.filter(isModerated);
-const silencedIn = ["room.view", "chat.read", "chat.join"].concat(
-  ...["question.read", "poll.read"],
-);
+const silencedIn = ["room.view", "chat.read", "chat.join"].concat("question.read", "poll.read");
 
 interface Rights {
   /** The keys that they hold on the world; `all` for every key. */
@@ -60,12 +54,7 @@ interface Part {
 /** Each connection that watches a row, except the two of the caller. */
 export const others = {
   /** Another user in the room. */
-  neighbor: {
-    rights: rightsOf.member,
-    traits: ["inside"],
-    enters: true,
-    joined: true,
-  },
+  neighbor: { rights: rightsOf.member, traits: ["inside"], enters: true, joined: true },
   /** A member of the room's channel who is in another room. */
   elsewhere: { rights: rightsOf.member, traits: ["inside"], joined: true },
   moderator: {
@@ -107,8 +96,13 @@ const groups: Record<string, readonly Audience[]> = {
   mine: ["me", "second"],
   room: ["me", "second", "neighbor", "moderator", "silenced"],
   world: [
-    ...["me", "second", "neighbor", "moderator"],
-    ...["silenced", "elsewhere", "outsider"],
+    "me",
+    "second",
+    "neighbor",
+    "moderator",
+    "silenced",
+    "elsewhere",
+    "outsider",
   ] as Audience[],
 };
 
@@ -135,18 +129,11 @@ export function audienceOf(words: string): Set<Audience> {
 
 /** The traits of a caller. */
 export const traitsOf = (role: Role): string[] =>
-  role === "member"
-    ? ["inside"]
-    : ["inside", role, ...(role === "admin" ? ["api"] : [])];
+  role === "member" ? ["inside"] : ["inside", role, ...(role === "admin" ? ["api"] : [])];
 
 /** Whether an audience holds a key, in the room or on the world. */
-export function holds(
-  name: Other | Role,
-  where: "world" | "room",
-  key: string,
-): boolean {
-  const rights =
-    name in others ? partOf(name as Other).rights : rightsOf[name as Role];
+export function holds(name: Other | Role, where: "world" | "room", key: string): boolean {
+  const rights = name in others ? partOf(name as Other).rights : rightsOf[name as Role];
   const keys = rights?.[where] ?? [];
   return keys === "all" || keys.includes(key);
 }

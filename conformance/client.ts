@@ -3,7 +3,7 @@ import type { WebSocket } from "ws";
 import type { Conversation } from "./contract.js";
 
 /** How long a client waits for a frame by default, in milliseconds. */
-const PATIENCE = 30_000;
+const FRAME_TIMEOUT_MS = 30_000;
 
 /** A frame as JSON.parse gave it. */
 export type Frame = [name: string, ...rest: unknown[]];
@@ -41,7 +41,7 @@ export class Client {
     /** Called when the server sends something that it should not. */
     public onFault: (message: string) => void,
     /** How long it waits for a frame, in milliseconds. */
-    readonly patience = PATIENCE,
+    readonly timeout = FRAME_TIMEOUT_MS,
   ) {
     ws.on("message", (data) => this.#received((data as Buffer).toString()));
     ws.on("error", () => {});
@@ -94,9 +94,7 @@ export class Client {
     return this.#take(
       `the answer to ${action}`,
       ({ length, 0: name, 1: echoed }) =>
-        length === 3 &&
-        (name === "success" || name === "error") &&
-        echoed === id,
+        length === 3 && (name === "success" || name === "error") && echoed === id,
     );
   }
 
@@ -112,7 +110,8 @@ export class Client {
   async do(action: string, payload: unknown = null): Promise<Json> {
     const [name, , result] = await this.call(action, payload);
     if (name === "success") return result;
-    throw new Error(`${action}: ${JSON.stringify(result)}`);
+    const { code } = result as { code: string };
+    throw Object.assign(new Error(`${action}: ${JSON.stringify(result)}`), { code });
   }
 
   /** The code of a command that must fail; `ok` if it does not. */
@@ -153,10 +152,7 @@ export class Client {
   }
 
   /** The data of the next push of a name; others stay for later. */
-  async next(
-    name: string,
-    matches: (data: Json) => boolean = () => true,
-  ): Promise<Json> {
+  async next(name: string, matches: (data: Json) => boolean = () => true): Promise<Json> {
     const [, data] = await this.#take(
       name,
       (frame) => frame.length === 2 && frame[0] === name && matches(frame[1]),
@@ -188,15 +184,12 @@ export class Client {
   async reached(): Promise<void> {
     const mark = `mark ${++this.#count}`;
     this.sendFrame("ping", mark);
-    await this.#take(
-      "pong",
-      ([name, data]) => name === "pong" && data === mark,
-    );
+    await this.#take("pong", ([name, data]) => name === "pong" && data === mark);
   }
 
-  /** Waits until so many frames have come, for as long as the connection lives and its patience lasts. */
+  /** Waits until so many frames have come, for as long as the connection lives and its timeout allows. */
   async gathers(count: number): Promise<void> {
-    const ends = Date.now() + this.patience;
+    const ends = Date.now() + this.timeout;
     while (this.#queue.length < count && !this.#isOver(ends)) {
       await this.#woken(ends);
     }
@@ -207,12 +200,9 @@ export class Client {
    * @returns whether it came.
    */
   async sees(name: string, matches: (data: Json) => boolean): Promise<boolean> {
-    const ends = Date.now() + this.patience;
+    const ends = Date.now() + this.timeout;
     const has = () =>
-      this.#queue.some(
-        ({ frame }) =>
-          frame.length === 2 && frame[0] === name && matches(frame[1]),
-      );
+      this.#queue.some(({ frame }) => frame.length === 2 && frame[0] === name && matches(frame[1]));
     while (!has() && !this.#isOver(ends)) await this.#woken(ends);
     return has();
   }
@@ -240,7 +230,7 @@ export class Client {
     is: (frame: Frame) => boolean,
     take: (at: number) => T,
   ): Promise<T> {
-    const ends = Date.now() + this.patience;
+    const ends = Date.now() + this.timeout;
     for (;;) {
       const at = this.#queue.findIndex(({ frame }) => is(frame));
       if (at >= 0) return take(at);
@@ -281,5 +271,19 @@ function frameOf(text: string): Frame | undefined {
     return Array.isArray(frame) ? (frame as Frame) : undefined;
   } catch {
     return undefined;
+  }
+}
+
+/** Fails unless a promise settles soon. */
+export async function soon<T>(promise: Promise<T>, milliseconds = FRAME_TIMEOUT_MS): Promise<T> {
+  const signal = new AbortController();
+  const late = delay(milliseconds, undefined, signal).then(() => {
+    throw new Error(`not within ${milliseconds} ms`);
+  });
+  late.catch(() => {});
+  try {
+    return await Promise.race([promise, late]);
+  } finally {
+    signal.abort();
   }
 }

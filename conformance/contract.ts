@@ -52,8 +52,7 @@ export class LiveContract {
     else if (name === "success" && pending !== undefined && frame.length === 2)
       this.#check(`success.${pending}`, "/items/2", frame[1], text);
     else if (name === "success" || name === "pong") {
-      if (pending === undefined)
-        throw new Error(`no answer was expected: ${text}`);
+      if (pending === undefined) throw new Error(`no answer was expected: ${text}`);
       this.#check(`success.${pending}`, "", frame, text);
     } else if (!this.#hasOthers || this.hasPush(name)) {
       this.#check(`push.${name}`, "", frame, text);
@@ -77,9 +76,7 @@ export class LiveContract {
   #check(key: string, path: string, value: unknown, text: string): void {
     const validate =
       key in this.#messages &&
-      this.#ajv.getSchema(
-        `document#/channels/world/messages/${key}/payload${path}`,
-      );
+      this.#ajv.getSchema(`document#/channels/world/messages/${key}/payload${path}`);
     if (!validate) throw new Error(`${key}: not in the document: ${text}`);
     if (!validate(value)) {
       const faults = this.#ajv.errorsText(validate.errors);
@@ -112,6 +109,8 @@ interface Pending {
 export class Conversation {
   readonly #contract: LiveContract;
   readonly #pending: Pending[] = [];
+  /** How many frames the client has sent. */
+  count = 0;
 
   constructor(contract: LiveContract) {
     this.#contract = contract;
@@ -124,6 +123,7 @@ export class Conversation {
 
   /** The client sends a frame. */
   sent(text: string | Uint8Array): void {
+    this.count++;
     this.#pending.push(pendingOf(text));
   }
 

@@ -1,17 +1,7 @@
-import { PollKind } from "../client/live/poll-kind.js";
-import { QuestionKind } from "../client/live/question-kind.js";
+import { PollKind, QuestionKind } from "../client/live/item-kind.js";
 import type { Client as Port } from "../client/live/client.js";
-import {
-  firstState,
-  type LiveState,
-  nextState,
-  stateAfter,
-} from "../client/live/state.js";
-import type {
-  ListedPoll,
-  ListedQuestion,
-  PublicUser,
-} from "../schemas/live/index.js";
+import { firstState, type LiveState, nextState, stateAfter } from "../client/live/state.js";
+import type { ListedPoll, ListedQuestion, PublicUser } from "../schemas/live/index.js";
 import type { Client, Frame, Json } from "./client.js";
 
 /** More events than any row has. */
@@ -84,8 +74,7 @@ export class Mirror {
       this.#polls = change.items;
       if (change.doubt) this.#doubts.add("polls");
     }
-    if (name === "room.viewer.added")
-      this.#viewers?.set(data.user.id, data.user);
+    if (name === "room.viewer.added") this.#viewers?.set(data.user.id, data.user);
     if (name === "room.viewer.removed") this.#viewers?.delete(data.user_id);
     if (name === "chat.event" && data.channel === this.#room) {
       this.#said(data);
@@ -100,11 +89,7 @@ export class Mirror {
     const original = this.#events?.get(event.replaces);
     if (!original) return;
     const { content } = event;
-    this.#events?.set(original.event_id, {
-      ...original,
-      content,
-      edited: true,
-    });
+    this.#events?.set(original.event_id, { ...original, content, edited: true });
   }
 
   /** Forgets the contents of a room that the user no longer sees. */
@@ -150,10 +135,7 @@ export class Mirror {
       user: state.user,
       world: state.world,
       permissions: state.permissions.toSorted(),
-      rooms: state.rooms.map((room) => ({
-        ...room,
-        permissions: room.permissions.toSorted(),
-      })),
+      rooms: state.rooms.map((room) => ({ ...room, permissions: room.permissions.toSorted() })),
       announcements: state.announcements,
       channels: Object.fromEntries(
         state.channels.map(({ id, members }) => [
@@ -166,9 +148,7 @@ export class Mirror {
       questions: this.#questions?.map((it) =>
         this.#doubts.has("questions") ? { ...it, voted: "?" } : it,
       ),
-      polls: this.#polls?.map((it) =>
-        this.#doubts.has("polls") ? { ...it, answers: "?" } : it,
-      ),
+      polls: this.#polls?.map((it) => (this.#doubts.has("polls") ? { ...it, answers: "?" } : it)),
       events: this.#events && [...this.#events.values()].map(plainEvent),
       viewers: this.#viewers && [...this.#viewers.keys()].toSorted(),
     };
@@ -195,8 +175,7 @@ const refused = (error: unknown): undefined => {
   return undefined;
 };
 
-const byId = (users: readonly PublicUser[]) =>
-  new Map(users.map((user) => [user.id, user]));
+const byId = (users: readonly PublicUser[]) => new Map(users.map((user) => [user.id, user]));
 
 /** The channels with events after the read pointer. */
 const unreadOf = (
@@ -221,9 +200,36 @@ function plainEvent({ type: _type, users: _users, ...event }: Json): Json {
   return {
     ...event,
     edited: event.edited !== null,
-    content:
-      event_type === "channel.member"
-        ? { ...content, user: content.user?.id }
-        : content,
+    content: event_type === "channel.member" ? { ...content, user: content.user?.id } : content,
   };
+}
+
+export const isObject = (value: unknown): value is Record<string, unknown> =>
+  typeof value === "object" && value !== null;
+
+const short = (value: unknown): string => (JSON.stringify(value) ?? "nothing").slice(0, 300);
+
+/**
+ * The differences of two values of JSON, a line for each place.
+ * @param isPart whether fields that `expected` does not name may be anything. A list has
+ *   just the entries that are expected.
+ */
+export function differences(
+  actual: unknown,
+  expected: unknown,
+  isPart = false,
+  path = "",
+): string[] {
+  if (!isObject(actual) || !isObject(expected)) {
+    if (Object.is(actual, expected)) return [];
+    return [`${path || "it"} is ${short(actual)}, not ${short(expected)}`];
+  }
+  if (Array.isArray(actual) !== Array.isArray(expected)) {
+    return [`${path || "it"} is ${short(actual)}, not ${short(expected)}`];
+  }
+  const isWhole = !isPart || Array.isArray(expected);
+  const keys = new Set([...Object.keys(expected), ...(isWhole ? Object.keys(actual) : [])]);
+  return [...keys].flatMap((key) =>
+    differences(actual[key], expected[key], isPart, path === "" ? key : `${path}.${key}`),
+  );
 }

@@ -28,8 +28,8 @@ interface Happening {
   late?: true;
   /** The audiences whose connections end. */
   ends?: string;
-  /** Why only the harness can run the row: it has no request that does the same. */
-  inside?: string;
+  /** What the row needs that not each server has. It is skipped elsewhere. */
+  needs?: "deleteWorld";
   /** Changes without a push to an audience, and the reason. */
   unaware?: Partial<Record<Audience, { of: string; because: string }>>;
 }
@@ -80,8 +80,7 @@ export function refusalOf(
   }
   if ("requires" in row) {
     const { requires } = row;
-    const may =
-      name === "foreigner" || requires === "login" || holds("world", requires);
+    const may = name === "foreigner" || requires === "login" || holds("world", requires);
     return may ? undefined : "auth.denied";
   }
   if (name === "foreigner") return "room.unknown";

@@ -1,8 +1,8 @@
 import { setTimeout as delay } from "node:timers/promises";
 import { type Audience, audiences, partOf, type Person } from "./cast.js";
 import type { Client } from "./client.js";
-import { Mirror } from "./mirror.js";
-import type { Site } from "./site.js";
+import { differences, Mirror } from "./mirror.js";
+import type { Row } from "./row.js";
 import type { Stage } from "./stage.js";
 
 /** A connection, and the state of its client; none if it is not logged in. */
@@ -29,27 +29,28 @@ const LAG = 1000;
 
 /** The connections of a row. */
 export class Seats {
-  readonly #site: Site;
   readonly #stage: Stage;
-  readonly #callerEnters: boolean;
+  #callerEnters = true;
   readonly #note: (audience: Audience, fault: string) => void;
   readonly #watchers = new Map<Audience, Watcher>();
   readonly #clients: Client[] = [];
 
-  /**
-   * @param callerEnters whether the caller is in the room.
-   * @param note takes the faults.
-   */
-  constructor(
-    site: Site,
-    stage: Stage,
-    callerEnters: boolean,
-    note: (audience: Audience, fault: string) => void,
-  ) {
-    this.#site = site;
+  /** @param note receives the faults. */
+  constructor(stage: Stage, note: (audience: Audience, fault: string) => void) {
     this.#stage = stage;
-    this.#callerEnters = callerEnters;
     this.#note = note;
+  }
+
+  /** Prepares a row, and connects its audiences. */
+  async prepare(row: Row, names: readonly Audience[]): Promise<void> {
+    const stage = this.#stage;
+    await stage.furnish();
+    if (row.before?.joined !== false) await stage.join("me");
+    if ("act" in row) await row.prepare?.(stage);
+    else stage.payload = (await row.payload?.(stage)) ?? null;
+    await stage.ready();
+    this.#callerEnters = row.before?.enters !== false;
+    await this.fill(names);
   }
 
   of(name: Audience): Watcher {
@@ -62,7 +63,7 @@ export class Seats {
     const clients = names
       .filter((name) => citizens.includes(name))
       .map((name) => this.of(name).client);
-    await this.#site.gathered(this.#stage, clients);
+    await this.#stage.server.gathered(this.#stage.place, clients);
     // Last, because servers end connections that do not log in.
     await this.#fill(names.filter((name) => unknown.includes(name)));
     for (const watcher of this.#watchers.values()) await takeAll(watcher);
@@ -98,8 +99,8 @@ export class Seats {
    */
   async #logIn(world: string, name: Audience): Promise<Client> {
     const person = name === "second" ? "me" : name;
-    const patience = this.#site.isCertain ? 0 : LAG;
-    const deadline = performance.now() + patience;
+    const limit = this.#stage.server.isCertain ? 0 : LAG;
+    const deadline = performance.now() + limit;
     for (;;) {
       const client = await this.#connect(world, name);
       const token = this.#stage.tokenOf(person as Person | "foreigner");
@@ -119,7 +120,7 @@ export class Seats {
   }
 
   async #connect(world: string, name: Audience): Promise<Client> {
-    const client = await this.#site.connect(world, this.#clients.length);
+    const client = await this.#stage.server.connect(world, this.#clients.length);
     client.onFault = (fault) => this.#note(name, fault);
     this.#clients.push(client);
     return client;
@@ -137,10 +138,24 @@ export class Seats {
     return name === "second" || partOf(name).enters === true;
   }
 
+  /**
+   * Compares the state of an audience by its pushes with the one of a new login. A part that it
+   * did not ask for, or has left, is left out.
+   * @returns the differences in each part.
+   */
+  behind(name: Audience, fresh: Mirror): [part: string, differences: string[]][] {
+    const old = this.of(name).mirror!;
+    const expected = fresh.doubting(old).picture();
+    const known = old.doubting(fresh).picture();
+    return Object.keys(expected)
+      .filter((part) => known[part] !== undefined)
+      .map((part) => [part, differences(known[part], expected[part], false, part)]);
+  }
+
   /** Waits until the consequences of earlier actions are sent. */
   settled(): Promise<void> {
     const open = this.#clients.filter((client) => client.isOpen);
-    return this.#site.settled(this.#stage, open);
+    return this.#stage.server.settled(this.#stage.place, open);
   }
 
   clear(): void {

@@ -1,26 +1,10 @@
+import { randomUUID } from "node:crypto";
 import { isDeepStrictEqual } from "node:util";
-import type { Frame, Json } from "./client.js";
-import {
-  type Audience,
-  audienceOf,
-  audiences,
-  holds,
-  type Other,
-  otherNames,
-} from "./cast.js";
-import { differences, withoutThings } from "./differences.js";
-import type { Mirror } from "./mirror.js";
-import {
-  commandOf,
-  type CommandRow,
-  type Like,
-  type Push,
-  refusalOf,
-  type Row,
-} from "./row.js";
+import { type Frame, type Json, soon } from "./client.js";
+import { type Audience, audienceOf, audiences, holds, type Other, otherNames } from "./cast.js";
+import { differences, isObject, type Mirror } from "./mirror.js";
+import { commandOf, type CommandRow, type Like, type Push, refusalOf, type Row } from "./row.js";
 import { citizens, Seats, takeAll, type Watcher } from "./seats.js";
-import type { Site } from "./site.js";
-import { soon } from "./soon.js";
 import { SECRET, type Stage } from "./stage.js";
 
 /** How many differences of one part of a state are shown. */
@@ -31,24 +15,30 @@ const LAG = 4000;
 
 type Made = Extract<Like, (...args: never) => unknown>;
 
+/** Looks at the world right before the action of a row, and after its pushes. */
+export interface Observer {
+  before(): Promise<void>;
+  after(): Promise<void>;
+}
+
 /**
  * Runs a row.
  * @param stage made for this row.
  * @returns everything that is not as it should be.
  */
 export async function verify(
-  site: Site,
   stage: Stage,
   name: string,
   row: Row,
+  observer?: Observer,
 ): Promise<string[]> {
-  const verification = new Verification(site, stage, name, row);
+  const verification = new Verification(stage, name, row, observer);
   try {
     await verification.run();
   } catch (error) {
     const { message, stack } = error as Error;
     // The stack does not tell a fault of the remote server from one of this program.
-    verification.faults.push((site.isCertain && stack) || message);
+    verification.faults.push((stage.server.isCertain && stack) || message);
   }
   return verification.faults;
 }
@@ -59,24 +49,23 @@ class Verification {
   readonly #row: Row;
   readonly #stage: Stage;
   readonly #seats: Seats;
+  readonly #observer: Observer | undefined;
   readonly #isCertain: boolean;
   /** The audiences that the stage has. */
   readonly #present: readonly Audience[];
   /** The audiences whose connections end. */
   readonly #ending: ReadonlySet<Audience>;
 
-  constructor(site: Site, stage: Stage, name: string, row: Row) {
+  constructor(stage: Stage, name: string, row: Row, observer: Observer | undefined) {
     this.#name = name;
     this.#row = row;
     this.#stage = stage;
-    this.#isCertain = site.isCertain;
+    this.#observer = observer;
+    this.#isCertain = stage.server.isCertain;
     this.#present = audiences.filter(
       (name) => name !== "foreigner" || stage.foreignWorld !== undefined,
     );
-    const enters = row.before?.enters !== false;
-    const note = (audience: Audience, fault: string) =>
-      this.#note(audience, fault);
-    this.#seats = new Seats(site, stage, enters, note);
+    this.#seats = new Seats(stage, (audience, fault) => this.#note(audience, fault));
     this.#ending = audienceOf(row.ends ?? "");
   }
 
@@ -84,18 +73,14 @@ class Verification {
     const stage = this.#stage;
     const row = this.#row;
     const isCommand = !("act" in row);
-    await stage.furnish();
-    if (row.before?.joined !== false) await stage.join("me");
-    if (isCommand) stage.payload = (await row.payload?.(stage)) ?? null;
-    else await row.prepare?.(stage);
-    await stage.ready();
     try {
-      await this.#seats.fill(this.#present);
-      if (isCommand) {
-        await Promise.all(this.#others.map((name) => this.#refusal(row, name)));
-        await this.#command(row);
-      } else await row.act(stage);
+      await this.#seats.prepare(row, this.#present);
+      if (isCommand) await Promise.all(this.#others.map((name) => this.#refusal(row, name)));
+      await this.#observer?.before();
+      if (isCommand) await this.#command(row);
+      else await row.act(stage);
       await this.#pushes();
+      await this.#observer?.after();
       await this.#logins();
       if (isCommand) await this.#holders(row);
     } finally {
@@ -153,8 +138,7 @@ class Verification {
 
   #like(name: Audience, what: string, actual: Json, like?: Like): void {
     if (like === undefined) return;
-    const expected =
-      typeof like === "function" ? (like as Made)(this.#stage) : like;
+    const expected = typeof like === "function" ? (like as Made)(this.#stage) : like;
     for (const found of differences(actual, expected, true)) {
       this.#note(name, `${what}: ${found}`);
     }
@@ -164,10 +148,7 @@ class Verification {
   async #pushes(): Promise<void> {
     const { pushes = [], late } = this.#row;
     const expected = new Map(
-      this.#present.map((name) => [
-        name,
-        pushes.filter(([, to]) => audienceOf(to).has(name)),
-      ]),
+      this.#present.map((name) => [name, pushes.filter(([, to]) => audienceOf(to).has(name))]),
     );
     if (late || !this.#isCertain) await this.#came(expected);
     await this.#seats.settled();
@@ -190,7 +171,7 @@ class Verification {
       Array.from(expected, async ([name, { length }]) => {
         const { client } = this.#seats.of(name);
         if (!this.#ending.has(name)) return client.gathers(length);
-        await soon(client.closed, client.patience).catch(() => {});
+        await soon(client.closed, client.timeout).catch(() => {});
       }),
     );
   }
@@ -206,17 +187,11 @@ class Verification {
         throw error;
       });
     }
-    await soon(client.closed, client.patience).catch(() =>
-      this.#note(name, "is not ended"),
-    );
+    await soon(client.closed, client.timeout).catch(() => this.#note(name, "is not ended"));
     return client.rest();
   }
 
-  #compare(
-    name: Audience,
-    got: readonly Frame[],
-    expected: readonly Push[],
-  ): void {
+  #compare(name: Audience, got: readonly Frame[], expected: readonly Push[]): void {
     for (const module of new Set([...got, ...expected].map(moduleOf))) {
       const those = expected.filter((push) => moduleOf(push) === module);
       const came = got.filter((frame) => moduleOf(frame) === module);
@@ -236,10 +211,7 @@ class Verification {
   async #logins(): Promise<void> {
     const names = citizens.filter((name) => !this.#ending.has(name));
     const seated = await Promise.all(
-      names.map(async (name): Promise<[Audience, Watcher]> => [
-        name,
-        await this.#seats.seat(name),
-      ]),
+      names.map(async (name): Promise<[Audience, Watcher]> => [name, await this.#seats.seat(name)]),
     );
     const ends = performance.now() + (this.#isCertain ? 0 : LAG);
     const found = () =>
@@ -260,18 +232,10 @@ class Verification {
   }
 
   /** The differences between the state of a new connection and the one by pushes. */
-  #differences(name: Audience, present: Mirror): string[] {
-    const old = this.#seats.of(name).mirror!;
+  #differences(name: Audience, fresh: Mirror): string[] {
     const { of: gap } = this.#row.unaware?.[name] ?? {};
-    const expected = present.doubting(old).picture();
-    const known = old.doubting(present).picture();
-    return Object.keys(expected).flatMap((part) => {
-      // Parts that it did not ask for, or has left.
-      if (known[part] === undefined) return [];
-      const found = differences(known[part], expected[part], false, part);
-      if (part === gap) {
-        return found.length === 0 ? [`knows all of ${part}`] : [];
-      }
+    return this.#seats.behind(name, fresh).flatMap(([part, found]) => {
+      if (part === gap) return found.length === 0 ? [`knows all of ${part}`] : [];
       return found.slice(0, SHOWN).map((each) => `by its pushes, ${each}`);
     });
   }
@@ -293,3 +257,25 @@ class Verification {
 /** Groups of pushes that keep their order. Lists of channels are paced on their own. */
 const moduleOf = ([name]: readonly [string, ...unknown[]]): string =>
   name === "chat.channels" ? name : name.split(".", 1)[0]!;
+
+const UUID = /^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$/;
+
+/** The keys that name an event, by a number. */
+const EVENTS = ["event", "replaces"];
+/** The keys that name a room or its channel. */
+const PLACES = ["room", "channel"];
+
+/** A payload that names other things in the same place, which are not there. */
+function withoutThings(value: Json): Json {
+  if (Array.isArray(value)) return value.map(withoutThings);
+  if (typeof value === "string") {
+    return UUID.test(value) ? randomUUID() : value;
+  }
+  if (!isObject(value)) return value;
+  return Object.fromEntries(
+    Object.entries(value).map(([key, inner]) => {
+      if (PLACES.includes(key)) return [key, inner];
+      return [key, EVENTS.includes(key) ? 2 ** 40 : withoutThings(inner)];
+    }),
+  );
+}

@@ -53,15 +53,9 @@ const PACKAGES = {
  */
 export function refuseMissingPackages(choice: EngineChoice): void {
   const { database, valkeyUrl, bucket } = choice;
-  const chosen = {
-    DATABASE_URL: database,
-    VALKEY_URL: valkeyUrl,
-    S3_BUCKET: bucket,
-  };
+  const chosen = { DATABASE_URL: database, VALKEY_URL: valkeyUrl, S3_BUCKET: bucket };
   const variables = Object.keys(PACKAGES) as (keyof typeof PACKAGES)[];
-  const refused = variables.filter(
-    (name) => chosen[name] && !PACKAGES[name].every(isInstalled),
-  );
+  const refused = variables.filter((name) => chosen[name] && !PACKAGES[name].every(isInstalled));
   if (refused.length === 0) return;
   const packages = refused.flatMap((name) => PACKAGES[name]).join(" ");
   throw new StoreError(

@@ -3,7 +3,5 @@
  * same, that is a fault of Foyer: the process warns of it, and goes on.
  */
 export function detach(work: Promise<unknown>): void {
-  work.catch((error: unknown) =>
-    process.emitWarning(String((error as Error)?.stack ?? error)),
-  );
+  work.catch((error: unknown) => process.emitWarning(String((error as Error)?.stack ?? error)));
 }

@@ -2,8 +2,8 @@ import type { Engines, EngineOptions } from "./contract/engines.js";
 import { refuseMissingPackages } from "./choice.js";
 import { LocalBus } from "./bus/local.js";
 import { openFiles } from "./open-files.js";
-import { hasDatabase, refuseMissing } from "./sqlite/engine/database.js";
-import { openSqliteStore } from "./sqlite/index.js";
+import { hasDatabase, refuseMissing } from "./engines/sqlite/engine/database.js";
+import { openSqliteStore } from "./engines/sqlite/index.js";
 import { ClusterBus } from "./bus/cluster.js";
 import { LogEvents } from "./log/log-events.js";
 
@@ -23,7 +23,7 @@ export async function openEngines(options: EngineOptions): Promise<Engines> {
   const { database, dataDir, create = true } = options;
   refuseMissingPackages(options);
   if (database) {
-    const { openShared } = await import("./postgres/engine/open.js");
+    const { openShared } = await import("./engines/postgres/engine/open.js");
     return openShared({ onFault: rethrow, ...options, database });
   }
   if (!create) refuseMissing(dataDir);
@@ -45,18 +45,15 @@ async function openEmbedded(options: EngineOptions): Promise<Engines> {
     ...(lockTimeout !== undefined && { lockTimeout }),
     onAppended: (hints) => events.took(hints),
   });
-  const bus = worker
-    ? new ClusterBus(process, onFault, worker.process)
-    : new LocalBus(onFault);
-  const onUnread = (error: unknown) =>
-    warn(`The log cannot be read: ${(error as Error).message}`);
+  const bus = worker ? new ClusterBus(process, onFault, worker.process) : new LocalBus(onFault);
+  const onUnread = (error: unknown) => warn(`The log cannot be read: ${(error as Error).message}`);
   const parts = { bus, log: store.log, onFault, onUnread };
   const events: LogEvents = new LogEvents(parts);
   // Another worker may have committed an entry in this turn of the event loop, whose reads see
   // one state. Caches keep what is read after an entry, so a read must not see an older state.
   // Messages between processes change nothing in the store.
   events.subscribe((event) => {
-    if ("seq" in event || event.type === "world.reset") store.refresh();
+    if ("seq" in event || event.type === "world.reset") store.refresh(event);
   });
   const files = await openFiles(dataDir, bucket).catch(async (error) => {
     await store.close();
@@ -82,6 +79,6 @@ export async function hasStore({
   database,
 }: Pick<EngineOptions, "dataDir" | "database">): Promise<boolean> {
   if (!database) return hasDatabase(dataDir);
-  const { hasTables } = await import("./postgres/engine/open.js");
+  const { hasTables } = await import("./engines/postgres/engine/open.js");
   return hasTables(database);
 }

@@ -26,10 +26,7 @@ const PAGE = 200;
 const SLICE = 10;
 
 /** All rooms of a world in their order, also while others are made or deleted. */
-export async function allRooms(
-  { rooms, program }: Stores,
-  world: string,
-): Promise<Room[]> {
+export async function allRooms({ rooms, program }: Stores, world: string): Promise<Room[]> {
   const found = new Map<string, Room>();
   for (let page = 1; ; page++) {
     const part = await rooms.all(world, { page, pageSize: PAGE });
@@ -60,8 +57,7 @@ export async function basisOf(
   { sees, hosts }: ImportSight,
 ): Promise<ImportBasis> {
   const rooms = await allRooms(store, world);
-  const { stamp, sessions, speakers, revisions } =
-    await store.program.get(world);
+  const { stamp, sessions, speakers, revisions } = await store.program.get(world);
   const known = await store.program.references(world, named, hosts);
   return {
     stamp,

@@ -3,10 +3,7 @@ import type { Author } from "./contract/author.js";
 import type { Engines } from "./contract/engines.js";
 import { type Store, StoreError } from "./contract/store.js";
 import { absent, missingWorld } from "./rules/preconditions.js";
-import {
-  defaultPermissionConfig,
-  moderatorRules,
-} from "../schemas/plain/permissions.js";
+import { defaultPermissionConfig, moderatorRules } from "../schemas/plain/permissions.js";
 import { roomsOf, type Template } from "../schemas/plain/templates.js";
 import type { World, WorldChanges, WorldKey } from "../schemas/worlds.js";
 
@@ -37,10 +34,7 @@ export const freshKey = (id: string): WorldKey => ({
  * A new world with a fresh key and the default rules. It is not stored.
  * @param isPrivate adds a rule that lets only the trait `attendee` take part.
  */
-export const draftWorld = (
-  { id, title, domain }: WorldNames,
-  isPrivate = false,
-): World => ({
+export const draftWorld = ({ id, title, domain }: WorldNames, isPrivate = false): World => ({
   id,
   title,
   domain,
@@ -74,14 +68,14 @@ export async function createWorld(
   by?: Author,
 ): Promise<World> {
   const world = template
-    ? {
-        ...draft,
-        permission_config: { ...draft.permission_config, ...moderatorRules },
-      }
+    ? { ...draft, permission_config: { ...draft.permission_config, ...moderatorRules } }
     : draft;
   const rooms = (template ? roomsOf(template) : []).map((room, i) => ({
-    ...{ id: randomUUID(), revision: 1, permission_config: {} },
-    ...{ ...room, sorting_priority: i + 1 },
+    id: randomUUID(),
+    revision: 1,
+    permission_config: {},
+    ...room,
+    sorting_priority: i + 1,
   }));
   return (await store.worlds.import({ world, rooms }, {}, by)).world.value;
 }
@@ -91,11 +85,8 @@ export async function createWorld(
  * @see WorldStore.clone
  * @throws {StoreError} `absent`, or `taken` on `id` or `domain`.
  */
-export const cloneWorld = async (
-  store: Store,
-  id: string,
-  names: WorldNames,
-): Promise<World> => (await store.worlds.clone(id, draftWorld(names))).value;
+export const cloneWorld = async (store: Store, id: string, names: WorldNames): Promise<World> =>
+  (await store.worlds.clone(id, draftWorld(names))).value;
 
 /** The fields that {@link changeWorld} replaces. */
 export interface WorldReset {
@@ -123,9 +114,7 @@ export async function changeWorld(
     ...(title !== undefined && { title }),
     ...(domain !== undefined && { domain }),
     ...(defaultRules && { permission_config: defaultPermissionConfig }),
-    ...(newKey && {
-      config: { ...world.value.config, JWT_secrets: [freshKey(id)] },
-    }),
+    ...(newKey && { config: { ...world.value.config, JWT_secrets: [freshKey(id)] } }),
   };
   // The config is replaced as a whole, so it must be the one that was read.
   const versions = newKey ? [world.version] : undefined;
@@ -141,11 +130,7 @@ const MAX_UPLOADS_BETWEEN = 20;
  * @param by the author; the author of the store by default.
  * @throws {StoreError} `absent` or `changed`, with one line for the operator.
  */
-export async function deleteWorld(
-  { store, files }: Data,
-  id: string,
-  by?: Author,
-): Promise<void> {
+export async function deleteWorld({ store, files }: Data, id: string, by?: Author): Promise<void> {
   await findWorld(store, id);
   for (let tries = 1; ; tries++) {
     const keys = await store.files.keys(id);
@@ -153,8 +138,7 @@ export async function deleteWorld(
       return await files.discard(keys, () => store.worlds.delete(id, keys, by));
     } catch (error) {
       // Every file has to be noted before its record is gone.
-      const isBetween =
-        error instanceof StoreError && error.problem === "changed";
+      const isBetween = error instanceof StoreError && error.problem === "changed";
       if (!isBetween) throw error;
       if (tries === MAX_UPLOADS_BETWEEN) {
         throw new StoreError("changed", "Files are being uploaded. Try again.");
@@ -177,9 +161,7 @@ export async function deleteFile(
 ): Promise<void> {
   const file = await store.files.get(worldId, id);
   if (!file) throw absent("file");
-  await files.discard([file.key], async () => [
-    await store.files.delete(worldId, id, by),
-  ]);
+  await files.discard([file.key], async () => [await store.files.delete(worldId, id, by)]);
 }
 
 /** The claims of a new token about its bearer, and its lifetime. */
@@ -204,12 +186,7 @@ export const signKiosk = (world: World, kiosk: string): Promise<string> =>
 /** Signs a token with the first key of a world. */
 export const signToken = (
   world: World,
-  {
-    uid,
-    traits = ADMINISTRATOR,
-    profile,
-    expiresIn = "30d",
-  }: TokenOptions = {},
+  { uid, traits = ADMINISTRATOR, profile, expiresIn = "30d" }: TokenOptions = {},
 ): Promise<string> =>
   sign(
     world,
@@ -217,19 +194,11 @@ export const signToken = (
     expiresIn,
   );
 
-async function sign(
-  { config }: World,
-  claims: object,
-  expiresIn: string,
-): Promise<string> {
+async function sign({ config }: World, claims: object, expiresIn: string): Promise<string> {
   // Imported here, because most commands sign nothing.
   const { createSigner } = await import("fast-jwt");
   const { issuer, audience, secret } = config.JWT_secrets[0]!;
-  return createSigner({
-    key: secret,
-    algorithm: "HS256",
-    iss: issuer,
-    aud: audience,
-    expiresIn,
-  })(claims);
+  return createSigner({ key: secret, algorithm: "HS256", iss: issuer, aud: audience, expiresIn })(
+    claims,
+  );
 }

@@ -46,21 +46,13 @@ export type Calls = <N extends SharedCommand>(
 
 /** Takes the place of a user who has none. */
 const NO_USER = "00000000-0000-0000-0000-000000000000";
-const noUser = {
-  id: NO_USER,
-  traits: [] as string[],
-  moderation_state: "",
-} as UserRecord;
+const noUser = { id: NO_USER, traits: [] as string[], moderation_state: "" } as UserRecord;
 
 /** Makes the function that carries out commands for HTTP. */
-export function callsOf(
-  users: UserStore,
-  runs: ReadonlyMap<string, Runnable>,
-): Calls {
+export function callsOf(users: UserStore, runs: ReadonlyMap<string, Runnable>): Calls {
   return async ({ identity, user, author, world, expected }, name, payload) => {
     const { run, ports } = runs.get(name)!;
-    const found =
-      user === null ? undefined : await users.get(world.value.id, user);
+    const found = user === null ? undefined : await users.get(world.value.id, user);
     if (user !== null && (!found || found.deleted)) throw forbidden();
     const me = found ?? noUser;
     const login: Login = {
@@ -70,15 +62,13 @@ export function callsOf(
       state: me.moderation_state,
       changes: false,
     };
-    const connection: Call = {
-      isCall: true,
-      world: world.value.id,
-      author,
-      login,
-      expected,
-    };
+    const connection: Call = { isCall: true, world: world.value.id, author, login, expected };
     const context: Context<unknown, Sender> = {
-      ...{ ports, connection, login, world, me },
+      ports,
+      connection,
+      login,
+      world,
+      me,
       may: (key) => mayInWorld(login, key, world.value),
     };
     const order = { action: name, payload, losses: () => undefined };
@@ -86,8 +76,7 @@ export function callsOf(
       return jsonOf(await run(context, order));
     } catch (error) {
       // The record is not as the caller expects it.
-      const isCondition =
-        error instanceof StoreError && error.problem === "changed";
+      const isCondition = error instanceof StoreError && error.problem === "changed";
       if (expected && isCondition) throw error;
       const refused = liveErrorOf(error, name);
       if (!refused) throw error;

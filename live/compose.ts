@@ -6,26 +6,25 @@ import type { Clock } from "../db/log/clock.js";
 import type { Random } from "../db/log/random.js";
 import type { Identify } from "../plugins/auth/identity.js";
 import type { Guests } from "../plugins/limits/guests.js";
-import { Lines } from "./delivery/lines.js";
 import { handEntries, ownPushes } from "./order.js";
-import { Passes } from "./delivery/passes.js";
+import { Outboxes } from "./delivery/outbox.js";
 import { Pushes } from "./delivery/push.js";
 import { callsOf } from "./calls.js";
 import { dispatcher, runnables } from "./dispatch.js";
 import type { LiveMetrics } from "./metrics.js";
 import type { BoundCommands, Entrance, LiveModule } from "./module.js";
-import { announcementModule } from "./modules/announcements/index.js";
+import { announcementModule } from "./modules/announcements/commands.js";
 import { chatModule } from "./modules/chat/index.js";
-import { pollModule } from "./modules/items/polls/index.js";
-import { questionModule } from "./modules/items/questions/index.js";
-import { programModule } from "./modules/program/index.js";
+import { pollModule } from "./modules/items/polls/commands.js";
+import { questionModule } from "./modules/items/questions/commands.js";
+import { programModule } from "./modules/program/commands.js";
 import { Reactions } from "./modules/reactions/reactions.js";
 import { Crowds } from "./modules/rooms/crowds.js";
-import { roomModule } from "./modules/rooms/index.js";
+import { roomModule } from "./modules/rooms/commands.js";
 import { RoomWatch } from "./modules/rooms/watch.js";
-import { userModule } from "./modules/users/index.js";
+import { userModule } from "./modules/users/commands.js";
 import type { RecordPorts } from "./modules/world/records.js";
-import { worldModule } from "./modules/world/index.js";
+import { worldModule } from "./modules/world/commands.js";
 import { Activity } from "./people/activity.js";
 import { Attendance } from "./people/attendance.js";
 import { Doors } from "./people/doors.js";
@@ -33,7 +32,7 @@ import { Hub } from "./people/hub.js";
 import { logIn } from "./people/login.js";
 import { Presence } from "./people/presence.js";
 import { Rates } from "./people/rates.js";
-import { Replica } from "./people/replica/replica.js";
+import { Snapshots } from "./people/snapshots.js";
 import { type View } from "./rules/world-state.js";
 import { WorldStates } from "./rules/world-states.js";
 import { Backlog } from "./socket/backlog.js";
@@ -73,21 +72,21 @@ export function composeLive(parts: LiveParts) {
   const hub = new Hub();
   // What is kept is forgotten when the first person comes, and when the last one leaves. Without
   // people, others may follow the world, such as event streams, and miss entries in between.
-  const isCurrent = (world: string) =>
-    hub.in(world).size > 0 && events.isCurrent(world);
-  const replica = new Replica(events, clock);
-  const rates = new Rates({ clock, hub, limits, replica });
-  const activity = new Activity(clock, replica);
+  const isCurrent = (world: string) => hub.in(world).size > 0 && events.isCurrent(world);
+  const rates = new Rates({ clock, hub, limits });
+  const snapshots = new Snapshots(events, clock);
+  const activity = new Activity(clock, snapshots);
   const states = new WorldStates(
-    ...([clock, store, (id: string) => hub.in(id).size > 0] as const),
+    clock,
+    store,
+    (id: string) => hub.in(id).size > 0,
     parts.pushKey ?? null,
   );
 
   // When pushes leave.
   const pump = new Pump(clock, metrics);
-  const passes = new Passes(clock, pump);
-  const lines = new Lines(clock, log);
-  const pushes = new Pushes({ clock, log, hub, states, lines, passes });
+  const outboxes = new Outboxes({ clock, log, pump });
+  const pushes = new Pushes({ clock, hub, states, outboxes });
   const backlog = new Backlog({
     most: limits.maxUnsentTotal,
     interval: TICK,
@@ -96,9 +95,7 @@ export function composeLive(parts: LiveParts) {
       log.debug({ connection: connection.id }, "websocket ended for memory");
     },
   });
-  const delivery = {
-    ...{ clock, log, hub, states, lines, passes, pump, pushes },
-  };
+  const delivery = { clock, log, hub, states, outboxes, pump, pushes };
 
   // Presence notifies its watchers, and they query presence.
   const crowds = new Crowds({
@@ -106,24 +103,32 @@ export function composeLive(parts: LiveParts) {
     countIn: (world, room) => presence.countIn(world, room),
   });
   const attendance = new Attendance({
-    ...{ clock, log, hub, store },
+    clock,
+    log,
+    hub,
+    store,
     numbersIn: (world) => presence.in(world),
   });
   const presence: Presence = new Presence(
-    clock,
-    replica,
+    snapshots,
     new RoomWatch({
       ...delivery,
-      ...{ store, crowds },
-      connectionsOf: (world, user) =>
-        presence.people.connectionsOf(world, user),
-      isGone: (...who) => presence.isGone(...who),
-      tellChannels: (world, user, by) => chat.readStates.tell(world, user, by),
+      store,
+      crowds,
+      connectionsOf: (world, user) => presence.connectionsOf(world, user),
+      isIn: (...who) => presence.isIn(...who),
+      tellChannels: (world, user, by) => chat.readStates.tell(world, user, by ?? ""),
     }),
     attendance,
   );
   const doors: Doors = new Doors({
-    ...{ clock, log, events, replica, hub, presence, states },
+    clock,
+    log,
+    events,
+    snapshots,
+    hub,
+    presence,
+    states,
     modules: {
       async enter(world) {
         for (const { enter } of modules) await enter?.(world);
@@ -133,7 +138,7 @@ export function composeLive(parts: LiveParts) {
       },
       forget(world) {
         for (const { forget } of modules) forget?.(world);
-        lines.dropWhatIsOver();
+        outboxes.dropWhatIsOver();
       },
     },
   });
@@ -141,13 +146,22 @@ export function composeLive(parts: LiveParts) {
   // The modules.
   const chat = chatModule({
     ...delivery,
-    ...{ store, limits, replica, presence, rates, metrics, activity },
-    ...{ reached, isCurrent },
+    store,
+    limits,
+    presence,
+    rates,
+    metrics,
+    activity,
+    reached,
+    isCurrent,
   });
   const crowdsIn = crowds.in.bind(crowds);
   const world = worldModule({
     ...delivery,
-    ...{ store, random, doors, crowdsIn },
+    store,
+    random,
+    doors,
+    crowdsIn,
     sealReport: parts.sealReport,
     keepChannels: (...args) => chat.channels.keepRights(...args),
     listAgain: (connections) => chat.readStates.listAgain(connections),
@@ -155,25 +169,41 @@ export function composeLive(parts: LiveParts) {
   const announcements = announcementModule({ ...delivery, store, limits });
   const { forceJoins } = chat;
   const users = userModule({
-    ...{ clock, random, store, presence, rates, forceJoins },
+    clock,
+    random,
+    store,
+    presence,
+    rates,
+    forceJoins,
     addressFault: parts.addressFault ?? (async () => "There is no web push."),
   });
-  const reactions = new Reactions({ ...delivery, replica });
+  const reactions = new Reactions({ ...delivery, snapshots });
   const rooms = roomModule({
-    ...{ clock, store, rates, doors, presence },
+    clock,
+    store,
+    rates,
+    doors,
+    presence,
     react: (...args) => reactions.add(...args),
   });
   const items = { ...delivery, store, limits, rates, isCurrent };
   const questions = questionModule(items);
   const polls = pollModule({ ...items, metrics });
   const program = programModule({
-    ...{ ...delivery, store },
+    ...delivery,
+    store,
     scheduled: (...args) => world.notifier.scheduled(...args),
   });
   // They add to logins, and end, in this order.
   const modules: readonly (LiveModule & { bound: BoundCommands })[] = [
-    ...[chat, world, users, announcements],
-    ...[rooms, questions, polls, program],
+    chat,
+    world,
+    users,
+    announcements,
+    rooms,
+    questions,
+    polls,
+    program,
   ];
 
   const endEntries = handEntries(events, {
@@ -190,9 +220,7 @@ export function composeLive(parts: LiveParts) {
     "polls.lists": polls.lists.handlers,
     polls: polls.onEntry,
     reset: { "world.reset": (event) => doors.reset(event.world) },
-    own: ownPushes({
-      ...{ sockets, hub, lines, passes, channels: chat.channels },
-    }),
+    own: ownPushes({ sockets, hub, outboxes, channels: chat.channels }),
   });
 
   const login = { ...parts, rates, doors, states, crowdsIn, forceJoins };
@@ -214,25 +242,41 @@ export function composeLive(parts: LiveParts) {
     modules.map(({ bound }) => bound),
   );
   const own = new Sockets({
-    ...{ clock, random, log, limits, store, sockets, pump, backlog, metrics },
-    logIn: (connection, payload) =>
-      logIn({ ...login, entrance }, connection, payload),
+    clock,
+    random,
+    log,
+    limits,
+    store,
+    sockets,
+    pump,
+    backlog,
+    metrics,
+    logIn: (connection, payload) => logIn({ ...login, entrance }, connection, payload),
     dispatch: dispatcher(
-      {
-        ...{ clock, store, states },
-        rightsFrame: (...args) => world.notifier.frameFor(...args),
-      },
+      { clock, store, states, rightsFrame: (...args) => world.notifier.frameFor(...args) },
       runs,
     ),
     hasPeople: (world) => hub.in(world).size > 0,
     leave: (connection) => doors.leaveWorld(connection),
-    persist: (...args) => lines.persist(...args),
+    persist: (...args) => outboxes.persist(...args),
     onSlow: (id) => activity.count(id, "slowReaders"),
   });
 
   return {
-    ...{ sockets, hub, replica, rates, activity, states, presence, crowds },
-    ...{ backlog, lines, pump, store, limits, chat },
+    sockets,
+    hub,
+    snapshots,
+    rates,
+    activity,
+    states,
+    presence,
+    crowds,
+    backlog,
+    outboxes,
+    pump,
+    store,
+    limits,
+    chat,
     open: own.open.bind(own),
     refusalOf: own.refusalOf.bind(own),
     /** Carries out commands for HTTP. */
@@ -241,16 +285,7 @@ export function composeLive(parts: LiveParts) {
     stop(): void {
       own.close();
       endEntries();
-      const parts = [
-        lines,
-        pushes,
-        presence,
-        activity,
-        rates,
-        crowds,
-        reactions,
-      ];
-      for (const part of parts) part.close();
+      outboxes.close();
       attendance.stop();
       for (const { stop } of modules) stop?.();
     },
@@ -260,7 +295,7 @@ export function composeLive(parts: LiveParts) {
       await attendance.close();
       for (const { close } of modules) await close?.();
       // Up to here, other processes get the writes of this one.
-      replica.close();
+      snapshots.close();
     },
   };
 }

@@ -38,18 +38,12 @@ export interface Context<P = unknown, S extends Sender = Connection> {
 }
 
 /** A context with the room that the payload names. */
-export interface RoomContext<
-  P = unknown,
-  S extends Sender = Connection,
-> extends Context<P, S> {
+export interface RoomContext<P = unknown, S extends Sender = Connection> extends Context<P, S> {
   readonly room: Versioned<RoomValue>;
 }
 
 /** A context with the channel that the payload names. */
-export interface ChannelContext<
-  P = unknown,
-  S extends Sender = Connection,
-> extends Context<P, S> {
+export interface ChannelContext<P = unknown, S extends Sender = Connection> extends Context<P, S> {
   /** The id of the channel, which is also the id of its room. */
   readonly channel: string;
   /** The room of the channel; undefined if it is a direct channel. */

@@ -61,7 +61,7 @@ const MAX_PATH = 103;
 const MAX_REQUEST = 64 * 1024;
 
 /** How long an exchange may take, in milliseconds. */
-const PATIENCE = 10_000;
+const EXCHANGE_TIMEOUT_MS = 10_000;
 
 /** How many clients a process takes at a time. */
 const MAX_CLIENTS = 16;
@@ -78,9 +78,7 @@ function pathOf(folder: string, name: string): string {
   for (const one of [path, relative("", path)]) {
     if (Buffer.byteLength(one) <= MAX_PATH) return one;
   }
-  throw new Failure(
-    `${folder} is too long a path for a socket; start Foyer in DATA_DIR`,
-  );
+  throw new Failure(`${folder} is too long a path for a socket; start Foyer in DATA_DIR`);
 }
 
 /**
@@ -97,9 +95,7 @@ export function controlSockets(dataDir: string): string[] {
     if ((error as NodeJS.ErrnoException).code === "ENOENT") return [];
     throw error;
   }
-  return names
-    .filter((name) => name.endsWith(READY))
-    .map((name) => pathOf(folder, name));
+  return names.filter((name) => name.endsWith(READY)).map((name) => pathOf(folder, name));
 }
 
 /**
@@ -114,17 +110,12 @@ export async function openControl(
   try {
     return await listen(sockets, dataDir);
   } catch (error) {
-    log.warn(
-      `foyer connections cannot reach this process: ${(error as Error).message}`,
-    );
+    log.warn(`foyer connections cannot reach this process: ${(error as Error).message}`);
     return () => {};
   }
 }
 
-async function listen(
-  sockets: OpenSockets,
-  dataDir: string,
-): Promise<() => void> {
+async function listen(sockets: OpenSockets, dataDir: string): Promise<() => void> {
   const folder = join(dataDir, FOLDER);
   mkdirSync(folder, { recursive: true, mode: 0o700 });
   chmodSync(folder, 0o700);
@@ -142,9 +133,7 @@ async function listen(
   server.maxConnections = MAX_CLIENTS;
   await new Promise<void>((resolve, reject) => {
     // Exclusive: otherwise a worker would get the socket from the primary of its cluster.
-    server
-      .once("error", reject)
-      .listen({ path: unready, exclusive: true }, resolve);
+    server.once("error", reject).listen({ path: unready, exclusive: true }, resolve);
   });
   // It gets its name only when it listens: a socket with this name that refuses
   // belongs to a process that is dead.
@@ -167,9 +156,7 @@ async function removeDead(dataDir: string): Promise<void> {
 const refuses = (path: string): Promise<boolean> =>
   new Promise((resolve) => {
     const socket = createConnection(path);
-    socket.once("error", ({ code }: NodeJS.ErrnoException) =>
-      resolve(code === "ECONNREFUSED"),
-    );
+    socket.once("error", ({ code }: NodeJS.ErrnoException) => resolve(code === "ECONNREFUSED"));
     socket.once("connect", () => {
       socket.destroy();
       resolve(false);
@@ -178,7 +165,7 @@ const refuses = (path: string): Promise<boolean> =>
 
 /** Answers the first line of a client. */
 function serve(sockets: OpenSockets, socket: Socket): void {
-  const timeout = setTimeout(() => socket.destroy(), PATIENCE).unref();
+  const timeout = setTimeout(() => socket.destroy(), EXCHANGE_TIMEOUT_MS).unref();
   socket.once("close", () => clearTimeout(timeout));
   // The client hung up.
   socket.on("error", () => {});
@@ -190,9 +177,7 @@ function serve(sockets: OpenSockets, socket: Socket): void {
       socket.off("data", read).resume();
       const request = requestIn(text.slice(0, end));
       if (!request) return void socket.destroy();
-      void pipeline(Readable.from(answer(sockets, request)), socket).catch(
-        () => {},
-      );
+      void pipeline(Readable.from(answer(sockets, request)), socket).catch(() => {});
     } else if (text.length > MAX_REQUEST) socket.destroy();
   });
 }
@@ -213,10 +198,7 @@ function requestIn(line: string): ControlRequest | undefined {
 const isStrings = (value: unknown): value is string[] =>
   Array.isArray(value) && value.every((item) => typeof item === "string");
 
-async function* answer(
-  sockets: OpenSockets,
-  request: ControlRequest,
-): AsyncGenerator<string> {
+async function* answer(sockets: OpenSockets, request: ControlRequest): AsyncGenerator<string> {
   const open = [...sockets.values()];
   let done = 0;
   if (request.do === "list") {

@@ -1,60 +1,30 @@
 import type { InviteStore } from "../db/contract/invites.js";
 import type { RoomStore, UserStore, WorldStore } from "../db/contract/store.js";
 import type { Clock } from "../db/log/clock.js";
-import {
-  type CommandName,
-  commands as schemas,
-} from "../schemas/live/index.js";
+import { type CommandName, commands as schemas } from "../schemas/live/index.js";
 import type { Faults } from "../schemas/errors.js";
 import { liveModules } from "../schemas/live/errors.js";
 import type { PermissionKey } from "../schemas/plain/permissions.js";
-import {
-  compileValidator,
-  countFault,
-  MAX_DEPTH,
-} from "../schemas/validate.js";
+import { compileValidator, countFault, MAX_DEPTH } from "../schemas/validate.js";
 import { MAX_VALUES } from "../schemas/plain/limits.js";
 import type { Context, RoomKeys, Sender } from "./context.js";
-import type {
-  AnyCommand,
-  BoundCommands,
-  CommandTable,
-  Requirement,
-} from "./module.js";
-import {
-  invalidPayload,
-  LiveError,
-  roomDenied,
-  worldDenied,
-} from "./rules/problems.js";
+import type { AnyCommand, BoundCommands, CommandTable, Requirement } from "./module.js";
+import { invalidPayload, LiveError, roomDenied, worldDenied } from "./rules/problems.js";
 import { isInReach, mayInWorld } from "./rules/rights.js";
 import { requireInvite } from "./people/scoped.js";
 import type { WorldStates } from "./rules/world-states.js";
 import type { Connection } from "./socket/connection.js";
 import type { Login } from "./socket/login-state.js";
 import type { Dispatch, Order } from "./socket/messages.js";
-import {
-  applyModeration,
-  reasonToEnd,
-  type RightsFrame,
-  throwOut,
-} from "./socket/endings.js";
-import {
-  channelOf,
-  requireActive,
-  roomOf,
-  type TargetPorts,
-} from "./targets.js";
+import { applyModeration, reasonToEnd, type RightsFrame, throwOut } from "./socket/endings.js";
+import { channelOf, requireActive, roomOf, type TargetPorts } from "./targets.js";
 
 /** The permission of each command, in words for people. */
 export const requirementsOf = (
   table: CommandTable<CommandName, never>,
 ): Record<CommandName, string> =>
   Object.fromEntries(
-    Object.entries(table).map(([name, command]) => [
-      name,
-      requirementOf(command),
-    ]),
+    Object.entries(table).map(([name, command]) => [name, requirementOf(command)]),
   ) as Record<CommandName, string>;
 
 function requirementOf(declared: object): string {
@@ -63,9 +33,7 @@ function requirementOf(declared: object): string {
   if ("inChannel" in command) {
     const { inChannel, direct } = command;
     const inRoom = inWords(inChannel);
-    return direct === "members"
-      ? `${inRoom}; membership in a direct channel`
-      : inRoom;
+    return direct === "members" ? `${inRoom}; membership in a direct channel` : inRoom;
   }
   const { requires } = command;
   return typeof requires === "string" ? requires : requires.any.join(" or ");
@@ -128,19 +96,14 @@ export function runnables(
 }
 
 /** Makes the function that carries out the commands of connections. */
-export function dispatcher(
-  ports: DispatchPorts,
-  runs: ReadonlyMap<string, Runnable>,
-): Dispatch {
+export function dispatcher(ports: DispatchPorts, runs: ReadonlyMap<string, Runnable>): Dispatch {
   return (connection, login, order) => {
     const { action } = order;
     if (typeof action !== "string") throw unknownCommand();
     const found = runs.get(action);
     if (found) return runFor(ports, found, connection, login, order);
     const [module = ""] = action.split(".", 1);
-    throw known.has(module)
-      ? new LiveError(`${module}.unsupported_command`)
-      : unknownCommand();
+    throw known.has(module) ? new LiveError(`${module}.unsupported_command`) : unknownCommand();
   };
 }
 
@@ -224,14 +187,9 @@ function crowdedIn(payload: unknown): Faults | undefined {
 const MAX_NAME = 200;
 
 /** The faults outside some fields; undefined if there are none. */
-function without(
-  faults: Faults | undefined,
-  fields: readonly string[],
-): Faults | undefined {
+function without(faults: Faults | undefined, fields: readonly string[]): Faults | undefined {
   if (!faults || fields.length === 0) return faults;
-  const left = Object.entries(faults).filter(
-    ([field]) => !fields.includes(field),
-  );
+  const left = Object.entries(faults).filter(([field]) => !fields.includes(field));
   return left.length > 0 ? Object.fromEntries(left) : undefined;
 }
 

@@ -3,7 +3,7 @@ import { WebSocketServer } from "ws";
 import type { LiveLimits } from "../config.js";
 import { processClock } from "../db/log/clock.js";
 import { processRandom } from "../db/log/random.js";
-import { sealReport } from "../plugins/auth/sealed-reports.js";
+import { sealReport } from "../plugins/auth/sealed.js";
 import { Refusal } from "../plugins/http/errors.js";
 import { commands } from "./commands.js";
 import { composeLive, type LiveLayer } from "./compose.js";
@@ -86,33 +86,29 @@ export default fp<{ limits: LiveLimits; publicUrl?: string | undefined }>(
           : live.refusalOf(app.guests.addressOf(request)),
       onOpen: (ws, socket, world, request) =>
         live.open(
-          ...([world, ws, socket, app.guests.addressOf(request)] as const),
+          world,
+          ws,
+          socket,
+          app.guests.addressOf(request),
           offersDeflate(request),
           publicUrl ?? socketBase(request, app.guests.isProxied(request)),
         ),
     });
 
-    app.get(
-      "/ws/world/:world_id",
-      { config: { requires: "public" } },
-      async () => {
-        throw new Refusal(426, "Connect with a websocket.", {
-          upgrade: "websocket",
-          connection: "upgrade",
-        });
-      },
-    );
+    app.get("/ws/world/:world_id", { config: { requires: "public" } }, async () => {
+      throw new Refusal(426, "Connect with a websocket.", {
+        upgrade: "websocket",
+        connection: "upgrade",
+      });
+    });
 
-    app.whenDraining((patience) =>
-      closeAll(processClock, live.sockets, patience, app.events.isAlone),
+    app.whenDraining((timeout) =>
+      closeAll(processClock, live.sockets, timeout, app.events.isAlone),
     );
 
     app.addHook("onClose", async () => {
       await live.close();
     });
   },
-  {
-    name: "live",
-    dependencies: ["engines", "auth", "guests", "http", "outbound", "push"],
-  },
+  { name: "live", dependencies: ["engines", "auth", "guests", "http", "outbound", "push"] },
 );

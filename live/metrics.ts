@@ -21,10 +21,7 @@ export interface LiveMetrics {
 /** The gauges, measured when they are read. */
 export interface LiveGauges {
   /** Every open socket, by the id of its connection. */
-  readonly sockets: ReadonlyMap<
-    string,
-    { readonly incoming: { readonly count: number } }
-  >;
+  readonly sockets: ReadonlyMap<string, { readonly incoming: { readonly count: number } }>;
   /** How many connections wait to be written to. */
   readonly due: number;
   /** How many bytes wait until clients read. */
@@ -81,11 +78,7 @@ export function liveMetrics(
     labelNames: ["type"] as const,
     registers,
   });
-  const gauge = (
-    name: string,
-    help: string,
-    read: (gauges: LiveGauges) => number,
-  ) =>
+  const gauge = (name: string, help: string, read: (gauges: LiveGauges) => number) =>
     new Gauge({
       name,
       help,
@@ -94,18 +87,13 @@ export function liveMetrics(
         this.set(read(gauges()));
       },
     });
-  gauge(
-    "foyer_live_connections",
-    "Open websockets.",
-    ({ sockets }) => sockets.size,
-  );
+  gauge("foyer_live_connections", "Open websockets.", ({ sockets }) => sockets.size);
   gauge(
     "foyer_live_queued_commands",
     "Commands that wait for an earlier one of their websocket.",
     ({ sockets }) => {
       let queued = 0;
-      for (const connection of sockets.values())
-        queued += connection.incoming.count;
+      for (const connection of sockets.values()) queued += connection.incoming.count;
       return queued;
     },
   );
@@ -130,16 +118,14 @@ export function liveMetrics(
     ({ pendingMarks }) => pendingMarks,
   );
   const nameOf = (action: unknown): string =>
-    action === "authenticate" ||
-    (typeof action === "string" && Object.hasOwn(known, action))
+    action === "authenticate" || (typeof action === "string" && Object.hasOwn(known, action))
       ? action
       : "other";
   return {
     received: () => frames.inc({ direction: "in" }),
     sent: (count) => frames.inc({ direction: "out" }, count),
     succeeded: (command) => commands.inc({ command, outcome: "success" }),
-    refused: (request, code) =>
-      commands.inc({ command: nameOf(request?.action), outcome: code }),
+    refused: (request, code) => commands.inc({ command: nameOf(request?.action), outcome: code }),
     delivered: (seconds) => delays.observe(seconds),
     dropped: () => dropped.inc(),
     relieved: () => relieved.inc(),

@@ -2,13 +2,7 @@ import type { AnyEvent } from "../db/contract/events.js";
 import type { UserRecord } from "../db/contract/store.js";
 import type { CommandName, Commands } from "../schemas/live/index.js";
 import type { PermissionKey } from "../schemas/plain/permissions.js";
-import type {
-  ChannelContext,
-  Context,
-  RoomContext,
-  RoomKeys,
-  Sender,
-} from "./context.js";
+import type { ChannelContext, Context, RoomContext, RoomKeys, Sender } from "./context.js";
 import type { Sendable } from "./rules/encoding.js";
 import type { View } from "./rules/world-state.js";
 import type { Connection } from "./socket/connection.js";
@@ -28,25 +22,16 @@ interface Common {
 }
 
 /** The requirement of a command on the world: a key, any of several keys, or only the login. */
-export type Requirement =
-  PermissionKey | { any: readonly PermissionKey[] } | "login";
+export type Requirement = PermissionKey | { any: readonly PermissionKey[] } | "login";
 
 /** A command on the world. */
-interface WorldCommand<
-  N extends CommandName,
-  P,
-  S extends Sender,
-> extends Common {
+interface WorldCommand<N extends CommandName, P, S extends Sender> extends Common {
   requires: Requirement;
   handler: Handler<N, Context<P, S>>;
 }
 
 /** A command on a room. It asks for a key in that room, or with `any` only for `room.view`. */
-interface RoomCommand<
-  N extends CommandName,
-  P,
-  S extends Sender,
-> extends Common {
+interface RoomCommand<N extends CommandName, P, S extends Sender> extends Common {
   inRoom: PermissionKey | "any";
   /** The type of the module that the room must have. */
   module?: string;
@@ -59,11 +44,7 @@ interface RoomCommand<
  * A command on a channel. In a room it asks for a key there, for each of several
  * keys, or only that the room has a chat.
  */
-interface ChannelCommand<
-  N extends CommandName,
-  P,
-  S extends Sender,
-> extends Common {
+interface ChannelCommand<N extends CommandName, P, S extends Sender> extends Common {
   inChannel: RoomKeys;
   /** The users who may give it on a direct channel. */
   direct: "members" | "all" | "none";
@@ -79,11 +60,7 @@ export type Command<N extends CommandName, P, S extends Sender = Connection> =
  * @typeParam P the ports that their handlers find in their context.
  * @typeParam S the senders that their handlers take: only connections, or also calls over HTTP.
  */
-export type CommandTable<
-  N extends CommandName,
-  P,
-  S extends Sender = Connection,
-> = {
+export type CommandTable<N extends CommandName, P, S extends Sender = Connection> = {
   readonly [K in N]: Command<K, P, S>;
 };
 

@@ -1,7 +1,6 @@
 import type { AnyEvent, Events } from "../db/contract/events.js";
 import type { Entry } from "../db/log/entries.js";
-import type { Lines } from "./delivery/lines.js";
-import type { Passes } from "./delivery/passes.js";
+import { isCrowd, type Outboxes } from "./delivery/outbox.js";
 import type { EntryHandlers } from "./module.js";
 import type { Hub } from "./people/hub.js";
 import type { Connection } from "./socket/connection.js";
@@ -22,13 +21,10 @@ export const entryOrder = [
     part: "world",
     why: "comes before all content: it forgets the old rights, and holds the pushes to users who may have lost some",
   },
-  {
-    part: "announcements",
-    why: "shares the line of pushes to a world, behind the rights",
-  },
+  { part: "announcements", why: "shares the queue of pushes to a world, behind the rights" },
   {
     part: "program",
-    why: "comes after the rights, and shares the line of pushes to a world",
+    why: "comes after the rights, and shares the queue of pushes to a world",
   },
   {
     part: "chat.unread",
@@ -38,21 +34,15 @@ export const entryOrder = [
     part: "chat.feed",
     why: "queues a chat event, so that the later parts, and own pushes above all, can wait for it",
   },
-  {
-    part: "chat.channels",
-    why: "paces reactions behind the events to which they belong",
-  },
+  { part: "chat.channels", why: "paces reactions behind the events to which they belong" },
   {
     part: "chat.pages",
     why: "forgets pages; what is read from now on is not older than the entry",
   },
-  {
-    part: "questions.lists",
-    why: "forgets lists, as with pages",
-  },
+  { part: "questions.lists", why: "forgets lists, as with pages" },
   {
     part: "questions",
-    why: "comes after the rights; polls and questions share the line of their room",
+    why: "comes after the rights; polls and questions share the queue of their room",
   },
   { part: "polls.lists", why: "forgets lists, as with pages" },
   { part: "polls", why: "comes after the rights, as questions do" },
@@ -82,7 +72,7 @@ export const subscribers = [
     why: "comes first: ends the state that reads of this turn share, which may be older than the entry",
   },
   {
-    file: "db/postgres/engine/cache.ts",
+    file: "db/engines/postgres/engine/cache.ts",
     why: "comes first: a read that a later one causes must not find a row from before the entry",
   },
   { file: "plugins/metrics.ts", why: "only counts, so it may come anywhere" },
@@ -91,13 +81,10 @@ export const subscribers = [
     why: "decides by the entry alone and sends in the background, so it may come anywhere",
   },
   {
-    file: "live/people/replica/replica.ts",
+    file: "live/people/snapshots.ts",
     why: "takes messages between processes and no entries, so it may come anywhere",
   },
-  {
-    file: "live/order.ts",
-    why: "hands entries to the parts above",
-  },
+  { file: "live/order.ts", why: "hands entries to the parts above" },
 ] as const satisfies readonly Subscriber[];
 
 /**
@@ -120,25 +107,19 @@ export const worldSubscribers = [
 export type EntryPart = (typeof entryOrder)[number]["part"];
 
 /** The handlers of each part: by the type of an event, or for any. */
-export type EntryTable = Readonly<
-  Record<EntryPart, EntryHandlers | ((event: AnyEvent) => void)>
->;
+export type EntryTable = Readonly<Record<EntryPart, EntryHandlers | ((event: AnyEvent) => void)>>;
 
 /**
  * Hands each event to all parts in their order. An error of one part keeps it from no
  * other.
  * @returns a function that ends it.
  */
-export function handEntries(
-  events: Pick<Events, "subscribe">,
-  table: EntryTable,
-): () => void {
+export function handEntries(events: Pick<Events, "subscribe">, table: EntryTable): () => void {
   const ends = entryOrder.map(({ part }) => {
     const handlers = table[part];
     if (typeof handlers === "function") return events.subscribe(handlers);
     return events.subscribe((event) => {
-      const handle = handlers[event.type] as
-        ((event: AnyEvent) => void) | undefined;
+      const handle = handlers[event.type] as ((event: AnyEvent) => void) | undefined;
       handle?.(event);
     });
   });
@@ -151,34 +132,27 @@ export function handEntries(
 export interface OwnPorts {
   readonly sockets: ReadonlyMap<string, Connection>;
   readonly hub: Hub;
-  readonly lines: Lines;
-  readonly passes: Passes;
-  readonly channels: {
-    /** When an event of a channel was pushed; undefined if it was, or if a crowd listens. */
-    sent(channel: string, id: number): Promise<void> | undefined;
-  };
+  readonly outboxes: Outboxes;
+  /** The subscribers of channels. */
+  readonly channels: { sizeOf(channel: string): number };
 }
 
 /**
  * Makes the last handler of entries: each connection gets the pushes that its commands
  * cause before the answer to its next message, however long the store takes. In a crowd
- * no message waits: pushes go in passes there.
+ * no message waits, as pushes are flushed together there.
  */
 export function ownPushes(ports: OwnPorts): (event: AnyEvent) => void {
-  const { sockets, hub, lines, passes, channels } = ports;
+  const { sockets, hub, outboxes, channels } = ports;
 
   const pushesOf = (entry: Entry): Promise<void>[] => {
     const { world } = entry;
-    if (entry.type === "chat.event") {
-      const sent = channels.sent(entry.channel, entry.seq);
-      return sent ? [sent] : [];
-    }
+    const places: (readonly [place: string, size: number])[] = [];
     // Reactions and lists of channels are paced, and senders do not wait for them.
-    if ("channel" in entry) return [];
-    const places = passes.isCrowd(hub.in(world).size) ? [] : [world];
-    if ("room" in entry && !passes.isCrowd(hub.inRoom(world, entry.room).size))
-      places.push(entry.room);
-    return places.flatMap((place) => lines.ended(place) ?? []);
+    if (entry.type === "chat.event") places.push([entry.channel, channels.sizeOf(entry.channel)]);
+    else if (!("channel" in entry)) places.push([world, hub.in(world).size]);
+    if ("room" in entry) places.push([entry.room, hub.inRoom(world, entry.room).size]);
+    return places.flatMap(([place, size]) => (isCrowd(size) ? [] : (outboxes.ended(place) ?? [])));
   };
 
   return (event) => {

@@ -1,16 +1,10 @@
+import type { Gather } from "./gather.js";
 import type { FastifyReply, FastifyRequest } from "fastify";
 import fp from "fastify-plugin";
-import {
-  collectDefaultMetrics,
-  Counter,
-  Gauge,
-  Histogram,
-  Registry,
-} from "prom-client";
+import { collectDefaultMetrics, Counter, Gauge, Histogram, Registry } from "prom-client";
 import type { SharedHealth } from "../db/contract/engines.js";
 import type { Counts } from "../db/contract/store.js";
 import { version } from "../schemas/plain/version.js";
-import type { Gather } from "./gather.js";
 
 /** The counts of one application. */
 export interface Metrics {
@@ -30,10 +24,7 @@ declare module "fastify" {
 }
 
 /** In seconds: from an answer out of memory to an upload, or a wait for a slow disk. */
-const BUCKETS = [
-  0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 10,
-  60,
-];
+const BUCKETS = [0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 10, 60];
 
 /** The counts of the store, by the name of their metric. */
 const gauges: Record<string, [count: keyof Counts, help: string]> = {
@@ -74,11 +65,7 @@ function sharedGauges(registry: Registry, health: () => SharedHealth): void {
         this.set(Number(isUp()));
       },
     });
-  up(
-    "foyer_database_up",
-    "Whether PostgreSQL can be reached.",
-    () => health().database.isUp,
-  );
+  up("foyer_database_up", "Whether PostgreSQL can be reached.", () => health().database.isUp);
   if (health().isValkeyUp === undefined) return;
   up(
     "foyer_valkey_up",
@@ -140,15 +127,14 @@ export default fp<{ gather?: Gather }>(
 
     // A scrape collects all gauges at once: one call to the store serves them all.
     let looking: Promise<Counts> | undefined;
-    const look = () =>
-      (looking ??= app.store.counts().finally(() => (looking = undefined)));
+    const look = () => (looking ??= app.store.counts().finally(() => (looking = undefined)));
     for (const [name, [count, help]] of Object.entries(gauges)) {
       new Gauge({
         name,
         help,
         registers,
-        // All processes share one store. Each process knows its own erasures.
-        aggregator: count === "erasureAge" ? "max" : "first",
+        // All processes share one store.
+        aggregator: "first",
         async collect() {
           this.set((await look())[count]);
         },
@@ -157,10 +143,7 @@ export default fp<{ gather?: Gather }>(
 
     // Finding a histogram by its labels costs more than observing a value.
     const found = new Map<string, { observe(seconds: number): void }>();
-    function durationsOf(
-      { method, routeOptions }: FastifyRequest,
-      status: number,
-    ) {
+    function durationsOf({ method, routeOptions }: FastifyRequest, status: number) {
       const route = routeOptions.url ?? "none";
       const key = `${method} ${status} ${route}`;
       let child = found.get(key);
@@ -173,14 +156,8 @@ export default fp<{ gather?: Gather }>(
 
     app.addHook(
       "onResponse",
-      function measure(
-        request: FastifyRequest,
-        reply: FastifyReply,
-        done: () => void,
-      ) {
-        durationsOf(request, reply.statusCode).observe(
-          reply.elapsedTime / 1000,
-        );
+      function measure(request: FastifyRequest, reply: FastifyReply, done: () => void) {
+        durationsOf(request, reply.statusCode).observe(reply.elapsedTime / 1000);
         done();
       },
     );

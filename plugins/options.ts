@@ -35,11 +35,7 @@ export function expectKnownOptions(options: object): void {
 const isPlain = (value: unknown): value is object =>
   typeof value === "object" && value !== null && !Array.isArray(value);
 
-function expectNames(
-  kind: string,
-  given: object,
-  names: readonly string[],
-): void {
+function expectNames(kind: string, given: object, names: readonly string[]): void {
   for (const name of Object.keys(given)) {
     if (!names.includes(name)) throw new Error(unknown(kind, name, names));
   }
@@ -47,9 +43,7 @@ function expectNames(
 
 function unknown(kind: string, name: string, names: readonly string[]): string {
   const meant = meantBy(name, names);
-  const hint = meant
-    ? `did you mean ${meant}?`
-    : `there are ${names.join(", ")}.`;
+  const hint = meant ? `did you mean ${meant}?` : `there are ${names.join(", ")}.`;
   return `${name}: There is no such ${kind}; ${hint}`;
 }
 
@@ -64,10 +58,7 @@ const KEY = /^(?=.{1,100}$)[a-z0-9_]+(\.[a-z0-9_]+)+$/;
  * Declares the permission keys of an embedder, which its routes may require.
  * @throws {Error} if a key has another form.
  */
-export function declarePermissions(
-  app: FastifyInstance,
-  keys: readonly string[] = [],
-): void {
+export function declarePermissions(app: FastifyInstance, keys: readonly string[] = []): void {
   const bad = keys.find((key) => !KEY.test(key));
   if (bad !== undefined) {
     throw new Error(

@@ -3,8 +3,7 @@ import { fileURLToPath } from "node:url";
 // Where the server finds the files that it sends. These paths hold for the compiled file and
 // for the bundle alike, as both are one folder below dist/.
 
-const at = (path: string): string =>
-  fileURLToPath(new URL(path, import.meta.url));
+const at = (path: string): string => fileURLToPath(new URL(path, import.meta.url));
 
 /** The documents of the interfaces, which scripts/documents.ts makes. */
 export const DOCUMENTS = at("../documents/");

@@ -1,9 +1,4 @@
-import type {
-  FastifyReply,
-  FastifyRequest,
-  preHandlerHookHandler,
-  RouteOptions,
-} from "fastify";
+import type { FastifyReply, FastifyRequest, preHandlerHookHandler, RouteOptions } from "fastify";
 import fp from "fastify-plugin";
 import type { Versioned } from "../db/contract/store.js";
 import { changed } from "../db/rules/preconditions.js";
@@ -68,22 +63,15 @@ export const isConditional = ({
   method,
   config,
 }: Pick<RouteOptions, "method" | "config">): boolean =>
-  config?.conditional === true ||
-  (config?.versioned === true && method !== "POST");
+  config?.conditional === true || (config?.versioned === true && method !== "POST");
 
 /** Whether a client that reads has the version with this `ETag`, which has no `W/`. */
-export function hasVersion(
-  { method, headers }: FastifyRequest,
-  tag: string,
-): boolean {
+export function hasVersion({ method, headers }: FastifyRequest, tag: string): boolean {
   const known = headers["if-none-match"];
   if (known === undefined || (method !== "GET" && method !== "HEAD")) {
     return false;
   }
-  return (
-    known === "*" ||
-    tagsOf(known).some((other) => other.replace(/^W\//, "") === tag)
-  );
+  return known === "*" || tagsOf(known).some((other) => other.replace(/^W\//, "") === tag);
 }
 
 /** The tags of this server hold no comma, so every comma splits a list. */

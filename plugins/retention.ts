@@ -35,8 +35,7 @@ const PROBATION_MS = DAY;
  * @returns undefined if it keeps it for ever.
  */
 export function retentionOf({ chat }: WorldConfig): number | undefined {
-  const days = (chat as { retention_days?: unknown } | null | undefined)
-    ?.retention_days;
+  const days = (chat as { retention_days?: unknown } | null | undefined)?.retention_days;
   return typeof days === "number" && days > 0 ? days : undefined;
 }
 
@@ -84,8 +83,7 @@ export async function applyRetention(
   const attended = (config: WorldConfig) => {
     const mode = attendanceIn(config);
     // Only what says so deletes: an old row or an import may have another value.
-    const keepsVisits =
-      config.attendance !== "numbers" && config.attendance !== "off";
+    const keepsVisits = config.attendance !== "numbers" && config.attendance !== "off";
     return {
       counts: mode === "off" ? now : attendedAfter,
       visits: keepsVisits ? attendedAfter : now,
@@ -185,13 +183,8 @@ interface RetentionTimes {
 }
 
 /** Applies the retention of all worlds soon after the start, and then hourly. */
-export default fp<
-  RetentionTimes & Omit<RetentionOptions, "signal" | "onFault">
->(
-  async (
-    app,
-    { first = FIRST, interval = INTERVAL, clock = processClock, ...days },
-  ) => {
+export default fp<RetentionTimes & Omit<RetentionOptions, "signal" | "onFault">>(
+  async (app, { first = FIRST, interval = INTERVAL, clock = processClock, ...days }) => {
     const stop = new AbortController();
     const { signal } = stop;
     let running = Promise.resolve();
@@ -223,10 +216,7 @@ export default fp<
           if (!signal.aborted) schedule(interval);
           return;
         }
-        await applyRetention(app.store, clock.date(), {
-          ...days,
-          ...{ signal, onFault },
-        });
+        await applyRetention(app.store, clock.date(), { ...days, signal, onFault });
       } catch (error) {
         onFault(error);
       }

@@ -128,9 +128,7 @@ async function readIfThere(path: string): Promise<Buffer | undefined> {
 const coders: Record<Coding, (content: Buffer) => Promise<Buffer>> = {
   // The best quality takes a hundred times as long.
   br: (content) =>
-    promisify(brotliCompress)(content, {
-      params: { [constants.BROTLI_PARAM_QUALITY]: 9 },
-    }),
+    promisify(brotliCompress)(content, { params: { [constants.BROTLI_PARAM_QUALITY]: 9 } }),
   gzip: promisify(gzip),
 };
 

@@ -83,11 +83,8 @@ export const used = () =>
   );
 
 /** Makes the guard that admits the bearer of the link. It counts wrong secrets. */
-export function setupGuard(app: {
-  setup: Setup;
-  events: Parameters<typeof limitRate>[0]["events"];
-}): Admission {
-  const limit = limitRate(app, {
+export function setupGuard(app: { setup: Setup }): Admission {
+  const limit = limitRate({
     perMinute: ATTEMPTS,
     what: "attempts",
     keyOf: ({ ip }) => networkOf(ip) ?? "here",

@@ -24,14 +24,11 @@ export function startLine(
   const parts = [
     `${counted(worlds, "world")}${hint} in ${database ? `PostgreSQL, ${fields.database}` : "SQLite"}`,
     ...(valkeyUrl === undefined ? [] : [`Valkey at ${fields.valkey}`]),
-    bucket
-      ? `files in the bucket ${bucket.bucket}${endpoint ?? ""}`
-      : "files in a folder",
+    bucket ? `files in the bucket ${bucket.bucket}${endpoint ?? ""}` : "files in a folder",
     `DATA_DIR ${dataDir}`,
     counted(workers, "worker"),
   ];
   return [fields, `Foyer ${version}: ${parts.join("; ")}`];
 }
 
-const counted = (count: number, noun: string) =>
-  `${count} ${noun}${count === 1 ? "" : "s"}`;
+const counted = (count: number, noun: string) => `${count} ${noun}${count === 1 ? "" : "s"}`;

@@ -61,12 +61,7 @@ export default fp(
 );
 
 /** Refuses a body in another charset or coding, before it is read. */
-export const refuseCoded: preParsingHookHandler = (
-  { headers },
-  _reply,
-  payload,
-  done,
-) => {
+export const refuseCoded: preParsingHookHandler = ({ headers }, _reply, payload, done) => {
   const { "content-type": type = "", "content-encoding": coding } = headers;
   if (coding !== undefined && !/^[\s,]*(identity[\s,]*)*$/i.test(coding)) {
     const accepted = { "accept-encoding": "identity" };
@@ -100,13 +95,10 @@ function compile({
   // A path of the API that names nothing is a 403, which the guard answers.
   if (isOurs && httpPart === "params") return (value) => ({ value });
   if (!isOurs && JSON.stringify(schema).includes('"format"')) knowFormats();
-  const validate = compileValidator(
-    components.find(({ $id }) => $id === schema.$ref) ?? schema,
-  );
+  const validate = compileValidator(components.find(({ $id }) => $id === schema.$ref) ?? schema);
   return (data) => {
     // Parts of a URL are texts.
-    const value =
-      httpPart === "body" ? data : withValues(schema, data as Texts);
+    const value = httpPart === "body" ? data : withValues(schema, data as Texts);
     const error = validate(value);
     return error ? { error } : { value };
   };
@@ -123,9 +115,7 @@ function knowFormats(): void {
  * The hook that refuses parameters that a route does not have. To ignore a misspelled filter would
  * answer everything.
  */
-export function refuseUnknown(
-  querystring: TObject | undefined,
-): preValidationHookHandler {
+export function refuseUnknown(querystring: TObject | undefined): preValidationHookHandler {
   const known = new Set(Object.keys(querystring?.properties ?? {}));
   return ({ query }, _reply, done) => {
     const unknown = Object.keys(query as Texts).filter((it) => !known.has(it));
@@ -172,13 +162,9 @@ export function allowSameId(param: string): {
     attachValidation: true,
     preHandler: function refuseOtherId(request, _reply, done) {
       // The compiler above returns no other error.
-      const found = request.validationError as unknown as
-        InvalidData | undefined;
+      const found = request.validationError as unknown as InvalidData | undefined;
       const { id } = (request.body ?? {}) as { id?: unknown };
-      if (
-        id !== undefined &&
-        id !== (request.params as Record<string, string>)[param]
-      ) {
+      if (id !== undefined && id !== (request.params as Record<string, string>)[param]) {
         const { id: _, ...others } = found?.faults ?? {};
         done(new InvalidData({ id: ["May not be changed."], ...others }));
       } else done(found);

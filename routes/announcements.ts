@@ -24,14 +24,8 @@ const ANNOUNCEMENT = `${ANNOUNCEMENTS}:announcement_id/`;
 const routes: FastifyPluginAsync = async (app) => {
   const requires = [...LIVE, "world.announce"] as const;
   app.get(ANNOUNCEMENTS, { config: { requires }, ...listAnnouncements });
-  app.post(ANNOUNCEMENTS, {
-    config: { requires, versioned: true },
-    ...createAnnouncement,
-  });
-  app.get(ANNOUNCEMENT, {
-    config: { requires, versioned: true },
-    ...getAnnouncement,
-  });
+  app.post(ANNOUNCEMENTS, { config: { requires, versioned: true }, ...createAnnouncement });
+  app.get(ANNOUNCEMENT, { config: { requires, versioned: true }, ...getAnnouncement });
   app.patch(ANNOUNCEMENT, {
     config: { requires, versioned: true },
     ...allowSameId("announcement_id"),
@@ -51,8 +45,7 @@ const listAnnouncements = endpoint(
   {
     operationId: "listAnnouncements",
     summary: "List the announcements of a world, the oldest first",
-    description:
-      "With drafts and archived ones. Attendees see announcements over the websocket.",
+    description: "With drafts and archived ones. Attendees see announcements over the websocket.",
     tags: ["announcements"],
     params: WorldParams,
     querystring: PageQuery,
@@ -83,11 +76,7 @@ const createAnnouncement = endpoint(
   },
   async (request, reply) => {
     const { base } = request;
-    const { announcement } = await perform(
-      request,
-      "announcement.create",
-      request.body,
-    );
+    const { announcement } = await perform(request, "announcement.create", request.body);
     const path = ANNOUNCEMENTS.replace(":world_id", request.params.world_id);
     reply.code(201).header("location", `${base}${path}${announcement.id}/`);
     return reply.sendVersioned(announcementRecord(announcement));
@@ -104,17 +93,14 @@ const getAnnouncement = endpoint(
     response: { 200: ref(Announcement) },
   },
   async (request, reply) =>
-    reply.sendVersioned(
-      await announcementNamed(request, request.params.announcement_id),
-    ),
+    reply.sendVersioned(await announcementNamed(request, request.params.announcement_id)),
 );
 
 const updateAnnouncement = endpoint(
   {
     operationId: "updateAnnouncement",
     summary: "Replace fields of an announcement",
-    description:
-      "A draft becomes active, and an active one archived; no state goes back.",
+    description: "A draft becomes active, and an active one archived; no state goes back.",
     tags: ["announcements"],
     params: AnnouncementParams,
     body: ref(AnnouncementChanges),
@@ -123,10 +109,7 @@ const updateAnnouncement = endpoint(
   async (request, reply) => {
     const { announcement_id: id } = request.params;
     const { is_visible: _, ...changes } = request.body;
-    const { announcement } = await perform(request, "announcement.update", {
-      ...changes,
-      id,
-    });
+    const { announcement } = await perform(request, "announcement.update", { ...changes, id });
     return reply.sendVersioned(announcementRecord(announcement));
   },
 );

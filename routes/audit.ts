@@ -28,7 +28,10 @@ const schema = {
 
 /** With `AUDIT_DAYS=0`. */
 const emptyAudit = endpoint(schema, async () => ({
-  ...{ count: 0, next: null, previous: null, results: [] },
+  count: 0,
+  next: null,
+  previous: null,
+  results: [],
 }));
 
 const BY_NUMBER: ListOrder<AuditEntry> = {
@@ -42,12 +45,15 @@ const listAudit = endpoint(schema, async (request) => {
   const { world_id } = request.params;
   const { user, type } = request.query;
   const filter = {
-    ...{ user, types: typesOf(type) },
+    user,
+    types: typesOf(type),
     after: timeIn("after", request.query.after),
     before: timeIn("before", request.query.before),
   };
   const { found, links } = await readPage(
-    ...([request, request.query, BY_NUMBER] as const),
+    request,
+    request.query,
+    BY_NUMBER,
     async ({ page, pageSize, after: place }) => {
       const asked = { page, pageSize, place, ...filter };
       const { count, entries } = await store.audit.list(world_id, asked);

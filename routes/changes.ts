@@ -1,6 +1,5 @@
 import type { FastifyPluginAsync } from "fastify";
-import { positionOf, readPage } from "../plugins/feed/page.js";
-import { cursorRefusal } from "../plugins/feed/refusals.js";
+import { cursorRefusal, positionOf, readPage } from "../plugins/feed/page.js";
 import { responseRef } from "../plugins/openapi/parts.js";
 import { FeedPage, FeedQuery } from "../schemas/feed.js";
 import { typeFilter } from "../schemas/plain/feed.js";
@@ -42,8 +41,7 @@ function asksForStream(accept = ""): boolean {
     return { type: type.trim(), quality: Number(q[0] ?? 1) };
   });
   const known = types.filter(
-    ({ type, quality }) =>
-      quality > 0 && [STREAM, "application/json", "*/*"].includes(type),
+    ({ type, quality }) => quality > 0 && [STREAM, "application/json", "*/*"].includes(type),
   );
   const [first] = known.toSorted((a, b) => b.quality - a.quality);
   return first?.type === STREAM;

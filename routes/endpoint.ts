@@ -26,7 +26,7 @@ export type Handler<S extends FastifySchema> = RouteHandlerMethod<
  * @param schema the schemas of the request and the answers, and the words for the
  *   OpenAPI document.
  */
-export const endpoint = <S extends FastifySchema>(
-  schema: S,
-  handler: Handler<S>,
-) => ({ schema, handler: handler as RouteHandlerMethod });
+export const endpoint = <S extends FastifySchema>(schema: S, handler: Handler<S>) => ({
+  schema,
+  handler: handler as RouteHandlerMethod,
+});

@@ -39,26 +39,21 @@ const listFiles = endpoint(
     const { base } = request;
     const { store } = request.server;
     const { world_id } = request.params;
-    const { found, links } = await readPage(
-      ...([request, request.query, BY_TIME] as const),
-      async (selection) => {
-        const { count, files } = await store.files.list(world_id, selection);
-        return { count, items: files };
-      },
-    );
+    const { found, links } = await readPage(request, request.query, BY_TIME, async (selection) => {
+      const { count, files } = await store.files.list(world_id, selection);
+      return { count, items: files };
+    });
     return {
       count: found.count,
       ...links,
-      results: found.items.map(
-        ({ id, key, size, type, userId, uploadedAt }) => ({
-          id,
-          url: `${base}/media/${key}`,
-          size,
-          type,
-          user_id: userId,
-          uploaded_at: new Date(uploadedAt).toISOString(),
-        }),
-      ),
+      results: found.items.map(({ id, key, size, type, userId, uploadedAt }) => ({
+        id,
+        url: `${base}/media/${key}`,
+        size,
+        type,
+        user_id: userId,
+        uploaded_at: new Date(uploadedAt).toISOString(),
+      })),
     };
   },
 );
@@ -75,12 +70,7 @@ const deleteFile = endpoint(
   },
   async (request, reply) => {
     const { world_id, file_id } = request.params;
-    await deleteStoredFile(
-      request.server,
-      world_id,
-      file_id,
-      authorOf(request),
-    );
+    await deleteStoredFile(request.server, world_id, file_id, authorOf(request));
     return reply.code(204).send(null);
   },
 );

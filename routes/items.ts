@@ -16,10 +16,7 @@ const routes: FastifyPluginAsync = async (app) => {
     config: { requires: [...LIVE, ...SEE, "question.read"] },
     ...listQuestions,
   });
-  app.get(`${ROOM}polls/`, {
-    config: { requires: [...LIVE, ...SEE, "poll.read"] },
-    ...listPolls,
-  });
+  app.get(`${ROOM}polls/`, { config: { requires: [...LIVE, ...SEE, "poll.read"] }, ...listPolls });
 };
 
 const BY_AGE: ListOrder<{ readonly timestamp: string; readonly id: string }> = {
@@ -51,8 +48,7 @@ const listPolls = endpoint(
   {
     operationId: "listPolls",
     summary: "List the polls of a room, the oldest first",
-    description:
-      "Callers with `poll.manage` get all polls, others those that are open or closed.",
+    description: "Callers with `poll.manage` get all polls, others those that are open or closed.",
     tags: ["questions and polls"],
     params: RoomParams,
     querystring: PageQuery,

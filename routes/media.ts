@@ -1,11 +1,7 @@
 import type { FastifyPluginAsyncTypebox } from "@fastify/type-provider-typebox";
 import { headerRefs, responseRef } from "../plugins/openapi/parts.js";
 import { Refusal } from "../plugins/http/errors.js";
-import {
-  fileTypes,
-  programTypes,
-  typeOf,
-} from "../schemas/plain/file-types.js";
+import { fileTypes, programTypes, typeOf } from "../schemas/plain/file-types.js";
 import { MediaParams } from "../schemas/files.js";
 
 /** The names of uploads. No other name is looked up on the disk. */
@@ -32,8 +28,7 @@ const mediaAnswers = {
   200: { description: "The file.", ...bytes },
   206: { description: "A part of the file.", ...bytes },
   302: {
-    description:
-      "It is in a bucket (`S3_REDIRECT=on`), at this address for a while.",
+    description: "It is in a bucket (`S3_REDIRECT=on`), at this address for a while.",
     headers: headerRefs("Location", "Cache-Control"),
   },
   304: { description: "The client has it already.", headers },

@@ -22,10 +22,7 @@ const MESSAGE = `${MESSAGES}:event_id/`;
 /** The chat of a room, by the commands `chat.fetch` and `chat.send`. */
 const routes: FastifyPluginAsync = async (app) => {
   const SEND = [...LIVE, ...SEE, "chat.send"] as const;
-  app.get(MESSAGES, {
-    config: { requires: [...LIVE, ...SEE, "chat.read"] },
-    ...listMessages,
-  });
+  app.get(MESSAGES, { config: { requires: [...LIVE, ...SEE, "chat.read"] }, ...listMessages });
   app.post(MESSAGES, { config: { requires: SEND }, ...sendMessage });
   app.delete(MESSAGE, { config: { requires: SEND }, ...deleteMessage });
 };
@@ -47,9 +44,7 @@ const listMessages = endpoint(
       throw new InvalidData({ before: ["May not be used with after."] });
     }
     const position =
-      after === undefined
-        ? { before_id: before ?? Number.MAX_SAFE_INTEGER }
-        : { after_id: after };
+      after === undefined ? { before_id: before ?? Number.MAX_SAFE_INTEGER } : { after_id: after };
     return reply.sendJson(
       await performAsJson(request, "chat.fetch", {
         channel: request.params.room_id,
@@ -75,10 +70,7 @@ const sendMessage = endpoint(
     const { base } = request;
     const { event } = await send(request, request.body);
     const { world_id, room_id } = request.params;
-    const path = MESSAGES.replace(":world_id", world_id).replace(
-      ":room_id",
-      room_id,
-    );
+    const path = MESSAGES.replace(":world_id", world_id).replace(":room_id", room_id);
     reply.code(201).header("location", `${base}${path}${event.event_id}/`);
     return reply.sendJson(JSON.stringify(event));
   },
@@ -115,19 +107,15 @@ async function send(
 ) {
   const { server, caller, room, params } = request;
   const { tokenId, traits, profile, pretalxId } = caller;
-  const hasChat = room.value.module_config.some(
-    ({ type }) => type === "chat.native",
-  );
+  const hasChat = room.value.module_config.some(({ type }) => type === "chat.native");
   if (!hasChat) throw missingTo(request, "chat");
   if (!tokenId) {
-    throw new Refusal(
-      403,
-      "This asks for a token with a uid, which yours lacks.",
-    );
+    throw new Refusal(403, "This asks for a token with a uid, which yours lacks.");
   }
   request.callerId ??= (
     await server.store.users.enter(
-      ...([params.world_id, { tokenId, traits, profile, pretalxId }] as const),
+      params.world_id,
+      { tokenId, traits, profile, pretalxId },
       authorOf(request),
     )
   ).id;

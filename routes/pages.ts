@@ -27,10 +27,7 @@ export function pageLinks(
   const last = Math.ceil(count / pageSize);
   return {
     next: page < last ? linkTo(request, "page", page + 1) : null,
-    previous:
-      page > 1 && last > 0
-        ? linkTo(request, "page", Math.min(page - 1, last))
-        : null,
+    previous: page > 1 && last > 0 ? linkTo(request, "page", Math.min(page - 1, last)) : null,
   };
 }
 
@@ -101,9 +98,7 @@ function placeIn<T>(cursor: string, { name, types }: ListOrder<T>): ListPlace {
       types[i] === "number"
         ? Number.isSafeInteger(value)
         : // PostgreSQL takes no NUL.
-          typeof value === "string" &&
-          value.isWellFormed() &&
-          !value.includes("\0"),
+          typeof value === "string" && value.isWellFormed() && !value.includes("\0"),
     );
   if (from === name && isPlace) return place as (string | number)[];
   throw new InvalidData({
@@ -135,14 +130,9 @@ export function readSlice<T>(
   const list = byCursor ? all.toSorted(compare) : all;
   return readPage(request, query, order, ({ page, pageSize, after }) => {
     const start = after
-      ? list.findLastIndex(
-          (item) => comparePlaces(places.get(item)!, after) <= 0,
-        ) + 1
+      ? list.findLastIndex((item) => comparePlaces(places.get(item)!, after) <= 0) + 1
       : (page - 1) * pageSize;
-    return {
-      count: list.length,
-      items: list.slice(start, start + pageSize),
-    };
+    return { count: list.length, items: list.slice(start, start + pageSize) };
   });
 }
 

@@ -33,6 +33,4 @@ export const perform = async <N extends SharedCommand>(
   name: N,
   payload: Commands[N]["payload"],
 ): Promise<Commands[N]["result"]> =>
-  JSON.parse(
-    await performAsJson(request, name, payload),
-  ) as Commands[N]["result"];
+  JSON.parse(await performAsJson(request, name, payload)) as Commands[N]["result"];

@@ -30,14 +30,8 @@ const routes: FastifyPluginAsync = async (app) => {
     config: { requires: [] },
     ...listRooms,
   });
-  app.post(ROOMS, {
-    config: { requires: ["room.create"], versioned: true },
-    ...createRoom,
-  });
-  app.get(ROOM, {
-    config: { requires: SEE, versioned: true },
-    ...getRoom,
-  });
+  app.post(ROOMS, { config: { requires: ["room.create"], versioned: true }, ...createRoom });
+  app.get(ROOM, { config: { requires: SEE, versioned: true }, ...getRoom });
   app.patch(ROOM, {
     config: { requires: [...SEE, "room.update"], versioned: true },
     ...allowSameId("room_id"),
@@ -66,16 +60,13 @@ const listRooms = endpoint(
     const { traits } = request.caller;
     const asked = { traits, ordering, type, search };
     // A search looks at every room: it ends when its client goes away.
-    const signal =
-      (type ?? search) === undefined ? undefined : clientGone(reply.raw);
+    const signal = (type ?? search) === undefined ? undefined : clientGone(reply.raw);
     const { found, links } = await readPage(
       request,
       request.query,
       orderBy(ordering),
       async (selection) => {
-        const list = await store.rooms.list(world_id, {
-          ...{ ...selection, ...asked, signal },
-        });
+        const list = await store.rooms.list(world_id, { ...selection, ...asked, signal });
         return {
           count: list.value.count,
           // Pages by number need only the JSON.
@@ -109,8 +100,7 @@ const createRoom = endpoint(
   {
     operationId: "createRoom",
     summary: "Make a room",
-    description:
-      "A room without a domain of its own has the domain of the world.",
+    description: "A room without a domain of its own has the domain of the world.",
     tags: ["rooms"],
     params: WorldParams,
     body: ref(RoomDraft),
@@ -121,11 +111,7 @@ const createRoom = endpoint(
     const { world_id } = request.params;
     // This comes first, because it fails if the request names no host.
     const { base } = request;
-    const room = await store.rooms.create(
-      world_id,
-      request.body,
-      authorOf(request),
-    );
+    const room = await store.rooms.create(world_id, request.body, authorOf(request));
     const location = `${base}/api/v1/worlds/${world_id}/rooms/${room.value.id}/`;
     reply.code(201).header("location", location);
     return reply.sendVersioned(room);
@@ -136,8 +122,7 @@ const getRoom = endpoint(
   {
     operationId: "getRoom",
     summary: "Get a room",
-    description:
-      "A room that the caller may not see is a 403, as one that does not exist.",
+    description: "A room that the caller may not see is a 403, as one that does not exist.",
     tags: ["rooms"],
     params: RoomParams,
     response: { 200: ref(Room) },
@@ -149,8 +134,7 @@ const updateRoom = endpoint(
   {
     operationId: "updateRoom",
     summary: "Replace fields of a room",
-    description:
-      "Each field that is sent replaces the present value as a whole; others stay.",
+    description: "Each field that is sent replaces the present value as a whole; others stay.",
     tags: ["rooms"],
     params: RoomParams,
     body: ref(RoomChanges),
@@ -162,11 +146,7 @@ const updateRoom = endpoint(
     const { picture, force_join, schedule_data, ...fields } = request.body;
     const fault = scheduleFault(schedule_data);
     if (fault) throw new InvalidData({ schedule_data: [fault] });
-    const extras = given({
-      picture: picture === "" ? null : picture,
-      force_join,
-      schedule_data,
-    });
+    const extras = given({ picture: picture === "" ? null : picture, force_join, schedule_data });
     const versions = request.expectedVersions();
     return reply.sendVersioned(
       await store.rooms.update(

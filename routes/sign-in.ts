@@ -2,19 +2,20 @@ import type { FastifyPluginAsync, FastifyReply, FastifyRequest } from "fastify";
 import { signToken } from "../db/worlds.js";
 import { profileOf, traitsOf } from "../plugins/auth/claims.js";
 import { ProviderClients } from "../plugins/sign-in/clients.js";
-import { destinationOf, withToken } from "../plugins/sign-in/destination.js";
 import {
   begin,
+  destinationOf,
   finish,
-  PATIENCE,
+  SIGN_IN_TIMEOUT_MS,
   type SignIn,
   SignInError,
   type SignInProblem,
   userIdOf,
+  withToken,
 } from "../plugins/sign-in/flow.js";
 import { seal, unseal } from "../plugins/auth/sealed.js";
 import { networkOf } from "../plugins/limits/guests.js";
-import { limitRate } from "../plugins/limits/rate.js";
+import { limitRate, Tally } from "../plugins/limits/rate.js";
 import { providersOf } from "../plugins/sign-in/providers.js";
 import type { SignInProvider } from "../schemas/issuers.js";
 import type { World } from "../schemas/worlds.js";
@@ -42,12 +43,12 @@ const CALLBACKS_PER_MINUTE = 300;
 
 /** Signing in with a provider of OpenID Connect: `/w/…/sign-in/…/`. */
 const routes: FastifyPluginAsync = async (app) => {
-  const clients = new ProviderClients(app.outbound, (line) =>
-    app.log.warn(line),
-  );
+  const clients = new ProviderClients(app.outbound, (line) => app.log.warn(line));
 
+  // Another process would not know a state that was used here, but the provider takes each code once.
+  const used = new Tally();
   // Each callback makes a request to the provider, which may block a client that fails often.
-  const limitCallbacks = limitRate(app, {
+  const limitCallbacks = limitRate({
     perMinute: CALLBACKS_PER_MINUTE,
     what: "sign-ins",
     keyOf: (request) => {
@@ -56,36 +57,30 @@ const routes: FastifyPluginAsync = async (app) => {
     },
   });
 
-  app.get(
-    "/w/:world/sign-in/:provider/",
-    { config },
-    async (request, reply) => {
-      const found = await providerOf(request as Request);
-      if (!found) return reply.callNotFound();
-      const { world, provider } = found;
-      const { base, query, host } = request as Request;
-      const at = await app.store.worlds.at(host.toLowerCase());
-      const isHere = at?.value.id === world.id;
-      const place = { base, world: world.id, isHere };
-      const to = destinationOf(query.to, place);
-      private_(reply);
-      try {
-        const { address, secrets } = await begin(
-          clients,
-          provider,
-          callbackOf(base, world, provider),
-        );
-        const ends = Date.now() + PATIENCE;
-        const sealed = seal(world, COOKIE_SEAL, [provider.id], {
-          ...{ ...secrets, to, ends },
-        });
-        setCookie(reply, found, sealed, PATIENCE / 1000);
-        return await reply.redirect(address.href, 303);
-      } catch (error) {
-        return failed(reply, world, error);
-      }
-    },
-  );
+  app.get("/w/:world/sign-in/:provider/", { config }, async (request, reply) => {
+    const found = await providerOf(request as Request);
+    if (!found) return reply.callNotFound();
+    const { world, provider } = found;
+    const { base, query, host } = request as Request;
+    const at = await app.store.worlds.at(host.toLowerCase());
+    const isHere = at?.value.id === world.id;
+    const place = { base, world: world.id, isHere };
+    const to = destinationOf(query.to, place);
+    private_(reply);
+    try {
+      const { address, secrets } = await begin(
+        clients,
+        provider,
+        callbackOf(base, world, provider),
+      );
+      const flow = { ...secrets, to, ends: Date.now() + SIGN_IN_TIMEOUT_MS };
+      const sealed = seal(world, COOKIE_SEAL, [provider.id], flow);
+      setCookie(reply, found, sealed, SIGN_IN_TIMEOUT_MS / 1000);
+      return await reply.redirect(address.href, 303);
+    } catch (error) {
+      return failed(reply, world, error);
+    }
+  });
 
   app.get(
     "/w/:world/sign-in/:provider/callback",
@@ -100,15 +95,13 @@ const routes: FastifyPluginAsync = async (app) => {
       setCookie(reply, found, "", 0);
       try {
         const sealed = cookieIn(request.headers.cookie);
-        const signIn =
-          sealed && unseal<SignIn>(world, COOKIE_SEAL, [provider.id], sealed);
+        const signIn = sealed && unseal<SignIn>(world, COOKIE_SEAL, [provider.id], sealed);
         // Before anything is sent to the provider.
         if (!signIn || query.state !== signIn.state) {
           throw new SignInError("expired", "The cookie does not fit.");
         }
-        const use = `sign-in ${world.id} ${signIn.state}`;
-        const { count } = await app.events.count(use, PATIENCE);
-        if (count > 1) throw new SignInError("expired", "It was used before.");
+        if (used.count(`${world.id} ${signIn.state}`, SIGN_IN_TIMEOUT_MS).count > 1)
+          throw new SignInError("expired", "It was used before.");
         const answer = url.slice(url.indexOf("?"));
         const claims = await finish(clients, provider, answer, signIn);
         const hours = provider.session_hours ?? SESSION;
@@ -133,9 +126,7 @@ const routes: FastifyPluginAsync = async (app) => {
     if (error instanceof SignInError) code = error.code;
     else app.log.error(error);
     if (code === "failed" && error instanceof SignInError) {
-      app.log.warn(
-        `A sign-in to the world ${world.id} failed: ${error.message}`,
-      );
+      app.log.warn(`A sign-in to the world ${world.id} failed: ${error.message}`);
     }
     const { base } = reply.request;
     return reply.redirect(`${base}/w/${world.id}/?sign-in=${code}`, 303);
@@ -144,10 +135,7 @@ const routes: FastifyPluginAsync = async (app) => {
 
 /** Caches and other sites see neither the token nor the answer of the provider. */
 function private_(reply: FastifyReply): void {
-  reply.headers({
-    "cache-control": "no-store",
-    "referrer-policy": "no-referrer",
-  });
+  reply.headers({ "cache-control": "no-store", "referrer-policy": "no-referrer" });
 }
 
 interface Found {
@@ -156,18 +144,13 @@ interface Found {
 }
 
 /** The world and the provider in the path of a request. */
-async function providerOf({
-  params,
-  server,
-}: Request): Promise<Found | undefined> {
+async function providerOf({ params, server }: Request): Promise<Found | undefined> {
   const world = await server.store.worlds.get(params.world);
-  const provider =
-    world && providersOf(world.value).find(({ id }) => id === params.provider);
+  const provider = world && providersOf(world.value).find(({ id }) => id === params.provider);
   return provider && { world: world.value, provider };
 }
 
-const pathOf = ({ id }: World, provider: SignInProvider) =>
-  `/w/${id}/sign-in/${provider.id}/`;
+const pathOf = ({ id }: World, provider: SignInProvider) => `/w/${id}/sign-in/${provider.id}/`;
 
 /** Where a provider sends a person: the address that the organizer registers there. */
 const callbackOf = (base: string, world: World, provider: SignInProvider) =>

@@ -7,10 +7,7 @@ import { FileRefusal } from "../plugins/http/errors.js";
 import { atMost, openForm, peek, takeForms } from "../plugins/upload/form.js";
 import { ImageCleaner } from "../plugins/upload/images.js";
 import { pixelsOf } from "../plugins/upload/pixels.js";
-import {
-  type Counted,
-  QuotaInProgress,
-} from "../plugins/upload/quota-in-progress.js";
+import { type Counted, QuotaInProgress } from "../plugins/upload/quota-in-progress.js";
 import { HEAD, isOfType } from "../plugins/upload/types.js";
 import { newFileKey } from "../db/rules/file-rows.js";
 import { extensionOf, fileTypes } from "../schemas/plain/file-types.js";
@@ -25,10 +22,7 @@ const DROPPED_UPLOADS = 16;
 const DROPPED_AT_LEAST = 64 * 1024 * 1024;
 
 /** Uploads to a world: `/storage/upload/`. */
-const uploads: FastifyPluginAsync<{ config: Config["uploads"] }> = async (
-  app,
-  { config },
-) => {
+const uploads: FastifyPluginAsync<{ config: Config["uploads"] }> = async (app, { config }) => {
   const onRequest = await takeForms(app, {
     perMinute: config.perMinute,
     what: "uploads",
@@ -61,9 +55,7 @@ const uploads: FastifyPluginAsync<{ config: Config["uploads"] }> = async (
       // This comes first, because it refuses a host that no link can have.
       const { base } = request;
       const counted = await quota.begin(request.world!.value.id);
-      const key = await take(request, reply, counted).finally(() =>
-        counted.end(),
-      );
+      const key = await take(request, reply, counted).finally(() => counted.end());
       return reply.code(201).send({ url: `${base}/media/${key}` });
     },
   );
@@ -83,9 +75,7 @@ const uploads: FastifyPluginAsync<{ config: Config["uploads"] }> = async (
     const form = await openForm(request);
     const extension = extensionOf(form.name);
     const bytes = atMost(maxBytes, form.bytes);
-    const type = config.types.includes(extension)
-      ? fileTypes[extension]
-      : undefined;
+    const type = config.types.includes(extension) ? fileTypes[extension] : undefined;
     if (!type) throw await refusedType(bytes);
     const { head, all } = await peek(HEAD, bytes);
     if (head.length === 0) throw new FileRefusal("file.size");
@@ -99,8 +89,7 @@ const uploads: FastifyPluginAsync<{ config: Config["uploads"] }> = async (
       counted.recorded(stored.size);
       app.metrics?.uploaded(stored.size);
     };
-    const store = (source: AsyncIterable<Uint8Array>) =>
-      app.files.put(key, source, record);
+    const store = (source: AsyncIterable<Uint8Array>) => app.files.put(key, source, record);
     const written = counted.count(all);
     const { image: format } = type;
     if (!format) await store(written);

@@ -45,30 +45,20 @@ const DELETE_USER = "/api/v1/worlds/:world_id/delete_user";
 /** The users of a world. Logins and uploads create them. */
 const routes: FastifyPluginAsync = async (app) => {
   app.get(USERS, { config: { requires: ["user.list"] }, ...listUsers });
-  app.get(USER, {
-    config: { requires: ["user.list"], versioned: true },
-    ...getUser,
-  });
-  app.patch(USERS, {
-    config: { requires: [...LIVE, "user.manage"] },
-    ...moderateNamedUser,
-  });
+  app.get(USER, { config: { requires: ["user.list"], versioned: true }, ...getUser });
+  app.patch(USERS, { config: { requires: [...LIVE, "user.manage"] }, ...moderateNamedUser });
   app.patch(USER, {
     config: { requires: [...LIVE, "user.manage"], versioned: true },
     ...moderateUser,
   });
-  app.post(DELETE_USER, {
-    config: { requires: ["user.delete"] },
-    ...deleteUser,
-  });
+  app.post(DELETE_USER, { config: { requires: ["user.delete"] }, ...deleteUser });
 };
 
 const listUsers = endpoint(
   {
     operationId: "listUsers",
     summary: "List the users of a world, the first created first",
-    description:
-      "Erased users are not in it. With `-` in front, `ordering` puts the latest first.",
+    description: "Erased users are not in it. With `-` in front, `ordering` puts the latest first.",
     tags: ["users"],
     params: WorldParams,
     querystring: UsersQuery,
@@ -92,9 +82,7 @@ const listUsers = endpoint(
     );
     const { count, items } = found;
     const head = JSON.stringify({ count, ...links }).slice(0, -1);
-    return reply.sendJson(
-      `${head},"results":[${items.map(jsonOfUser).join()}]}`,
-    );
+    return reply.sendJson(`${head},"results":[${items.map(jsonOfUser).join()}]}`);
   },
 );
 
@@ -118,15 +106,11 @@ async function namedUser(
   return { count: 1, items: page > 1 || after ? [] : [user] };
 }
 
-const orderBy = (
-  ordering: UserOrdering,
-): ListOrder<UserRecord | ListedUser> => ({
+const orderBy = (ordering: UserOrdering): ListOrder<UserRecord | ListedUser> => ({
   name: `users ${ordering}`,
   types: ["number", "string"],
   placeOf: (user) => [
-    ordering.endsWith("created") && "created" in user
-      ? user.created
-      : user.last_seen,
+    ordering.endsWith("created") && "created" in user ? user.created : user.last_seen,
     user.id,
   ],
 });
@@ -141,11 +125,7 @@ function jsonOfUser(user: UserRecord | ListedUser): string {
 }
 
 /** The command that brings about each decision. */
-const commands = {
-  none: "user.reactivate",
-  silenced: "user.silence",
-  banned: "user.ban",
-} as const;
+const commands = { none: "user.reactivate", silenced: "user.silence", banned: "user.ban" } as const;
 
 const wordOf = (state: ModerationState) => (state === "" ? "none" : state);
 
@@ -164,8 +144,7 @@ const getUser = endpoint(
   {
     operationId: "getUser",
     summary: "Get a user",
-    description:
-      "With what moderators decided. An erased user is a 403, as one that never was.",
+    description: "With what moderators decided. An erased user is a 403, as one that never was.",
     tags: ["users"],
     params: UserParams,
     response: { 200: ref(ModeratedUser) },
@@ -219,8 +198,7 @@ const moderateUser = endpoint(
   {
     operationId: "moderateUser",
     summary: "Ban, silence or reactivate a user",
-    description:
-      "Nobody moderates themselves, or a person with rights that they lack.",
+    description: "Nobody moderates themselves, or a person with rights that they lack.",
     tags: ["users"],
     params: UserParams,
     body: ref(UserChanges),
@@ -262,16 +240,11 @@ const deleteUser = endpoint(
       user_id === undefined
         ? await store.users.find(world.id, { tokenId })
         : UUID.test(user_id) && (await store.users.get(world.id, user_id));
-    const hasKey = (key: PermissionKey) =>
-      may(request.caller, [key], { world });
+    const hasKey = (key: PermissionKey) => may(request.caller, [key], { world });
     if (user && isOutOfReach(user.traits, world.permission_config, hasKey)) {
       throw forbidden();
     }
-    await store.users.erase(
-      request.params.world_id,
-      request.body,
-      authorOf(request),
-    );
+    await store.users.erase(request.params.world_id, request.body, authorOf(request));
     return reply.code(204).send(null);
   },
 );

@@ -3,17 +3,13 @@ import { Type } from "@sinclair/typebox";
 import type { FastifyPluginAsync, FastifyRequest } from "fastify";
 import { StoreError, type Versioned } from "../db/contract/store.js";
 import { versioned } from "../db/rules/versions.js";
-import type {
-  ListedWebhook,
-  Webhook as StoredWebhook,
-} from "../db/contract/webhooks.js";
+import type { ListedWebhook, Webhook as StoredWebhook } from "../db/contract/webhooks.js";
 import { authorOf } from "../plugins/auth/author.js";
-import { positionOf } from "../plugins/feed/page.js";
-import { cursorRefusal } from "../plugins/feed/refusals.js";
+import { cursorRefusal, positionOf } from "../plugins/feed/page.js";
 import { beyondQuota, missingTo } from "../plugins/http/errors.js";
 import { responseRef } from "../plugins/openapi/parts.js";
 import { newSecret } from "../plugins/webhooks/message.js";
-import { send } from "../plugins/webhooks/sending.js";
+import { send } from "../plugins/webhooks/delivery.js";
 import { PageQuery } from "../schemas/pages.js";
 import { InvalidData } from "../schemas/validate.js";
 import { ref } from "../schemas/values.js";
@@ -33,10 +29,7 @@ import { type ListOrder, readPage } from "./pages.js";
 const WEBHOOKS = "/api/v1/worlds/:world_id/webhooks/";
 const WEBHOOK = `${WEBHOOKS}:webhook_id/`;
 
-const Params = Type.Object({
-  ...WorldParams.properties,
-  webhook_id: webhookId,
-});
+const Params = Type.Object({ ...WorldParams.properties, webhook_id: webhookId });
 
 /** The webhooks of a world. */
 const routes: FastifyPluginAsync = async (app) => {
@@ -57,19 +50,22 @@ const routes: FastifyPluginAsync = async (app) => {
   });
 };
 
-const time = (ms: number | null) =>
-  ms === null ? null : new Date(ms).toISOString();
+const time = (ms: number | null) => (ms === null ? null : new Date(ms).toISOString());
 
 /** A webhook as callers get it, without its secret. */
 const shown = (hook: StoredWebhook): Webhook => ({
-  ...{ id: hook.id, url: hook.url, types: hook.types },
-  ...{ enabled: hook.enabled, description: hook.description },
+  id: hook.id,
+  url: hook.url,
+  types: hook.types,
+  enabled: hook.enabled,
+  description: hook.description,
   created_at: time(hook.created_at)!,
   state: {
     cursor: String(hook.position),
     delivered_at: time(hook.delivered_at),
     failing_since: time(hook.failing_since),
-    ...{ last_status: hook.last_status, last_error: hook.last_error },
+    last_status: hook.last_status,
+    last_error: hook.last_error,
     next_try_at: time(hook.next_try_at),
   },
 });
@@ -108,12 +104,8 @@ async function webhookOf(
 }
 
 /** @throws {InvalidData} if no request may go there. */
-async function expectPublic(
-  { server }: FastifyRequest,
-  url: string | undefined,
-): Promise<void> {
-  const fault =
-    url === undefined ? undefined : await server.outbound.faultOf(url);
+async function expectPublic({ server }: FastifyRequest, url: string | undefined): Promise<void> {
+  const fault = url === undefined ? undefined : await server.outbound.faultOf(url);
   if (fault !== undefined) throw new InvalidData({ url: [fault] });
 }
 
@@ -136,13 +128,10 @@ const listWebhooks = endpoint(
   async (request) => {
     const { store } = request.server;
     const { world_id } = request.params;
-    const { found, links } = await readPage(
-      ...([request, request.query, BY_AGE] as const),
-      async (selection) => {
-        const list = await store.webhooks.list(world_id, selection);
-        return { count: list.count, items: list.webhooks };
-      },
-    );
+    const { found, links } = await readPage(request, request.query, BY_AGE, async (selection) => {
+      const list = await store.webhooks.list(world_id, selection);
+      return { count: list.count, items: list.webhooks };
+    });
     const { count, items } = found;
     return { count, ...links, results: items.map(shown) };
   },
@@ -167,7 +156,10 @@ const createWebhook = endpoint(
     const settings = { url, types, enabled, description };
     try {
       const made = await server.store.webhooks.create(
-        ...([params.world_id, settings, secret, authorOf(request)] as const),
+        params.world_id,
+        settings,
+        secret,
+        authorOf(request),
       );
       server.lookForWebhooks();
       const path = WEBHOOK.replace(":world_id", params.world_id);
@@ -186,14 +178,12 @@ const getWebhook = endpoint(
   {
     operationId: "getWebhook",
     summary: "Get a webhook",
-    description:
-      "With its state: what it got, and how its last delivery went. Without its secret.",
+    description: "With its state: what it got, and how its last delivery went. Without its secret.",
     tags: ["webhooks"],
     params: Params,
     response: { 200: ref(Webhook) },
   },
-  async (request, reply) =>
-    reply.sendVersioned(recordOf(await webhookOf(request))),
+  async (request, reply) => reply.sendVersioned(recordOf(await webhookOf(request))),
 );
 
 const updateWebhook = endpoint(
@@ -222,11 +212,7 @@ const updateWebhook = endpoint(
     const after = await store.webhooks.update(
       world_id,
       before.id,
-      {
-        ...changes,
-        secret,
-        ...(head && { position: head.seq }),
-      },
+      { ...changes, secret, ...(head && { position: head.seq }) },
       revisionsIn(request),
       authorOf(request),
     );
@@ -252,10 +238,7 @@ const deleteWebhook = endpoint(
   async (request, reply) => {
     const { world_id, webhook_id } = request.params;
     const { webhooks } = request.server.store;
-    await webhooks.delete(
-      ...([world_id, webhook_id, revisionsIn(request)] as const),
-      authorOf(request),
-    );
+    await webhooks.delete(world_id, webhook_id, revisionsIn(request), authorOf(request));
     return reply.code(204).send(null);
   },
 );
@@ -274,7 +257,8 @@ const testWebhook = endpoint(
     const began = performance.now();
     const { status, error } = await send(request.server.outbound, hook, {
       id: `${hook.world}.test-${randomUUID()}.${hook.id}`,
-      ...{ type: "webhook.test", at: Date.now() },
+      type: "webhook.test",
+      at: Date.now(),
       data: JSON.stringify({ webhook_id: hook.id }),
     });
     const duration_ms = Math.round(performance.now() - began);
@@ -300,7 +284,11 @@ const redeliver = endpoint(
     const position = await positionOf(server.store, world_id, body.after);
     if (typeof position === "string") throw cursorRefusal(position, "after");
     const changed = await server.store.webhooks.update(
-      ...([world_id, id, { position }, undefined, authorOf(request)] as const),
+      world_id,
+      id,
+      { position },
+      undefined,
+      authorOf(request),
     );
     server.lookForWebhooks();
     return shown(changed);

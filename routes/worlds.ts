@@ -8,15 +8,10 @@ import { issuerFaults } from "../plugins/auth/issuer-faults.js";
 import { allowSameId } from "../plugins/validation.js";
 import { InvalidData } from "../schemas/validate.js";
 import { ref } from "../schemas/values.js";
-import {
-  ScheduleUpdate,
-  World,
-  WorldChanges,
-  WorldParams,
-} from "../schemas/worlds.js";
+import { ScheduleUpdate, World, WorldChanges, WorldParams } from "../schemas/worlds.js";
 import type { EventDates } from "../schemas/event-dates.js";
 import { eventFaults } from "../db/rules/program-checks.js";
-import { uploadKey } from "../db/rules/program-uploads.js";
+import { uploadKey } from "../db/rules/file-rows.js";
 import { hostsOf } from "./program/program-access.js";
 import { endpoint } from "./endpoint.js";
 
@@ -24,10 +19,7 @@ const WORLD = "/api/v1/worlds/:world_id/";
 
 /** One event space. */
 const routes: FastifyPluginAsync = async (app) => {
-  app.get(WORLD, {
-    config: { requires: ["world.secrets"], versioned: true },
-    ...getWorld,
-  });
+  app.get(WORLD, { config: { requires: ["world.secrets"], versioned: true }, ...getWorld });
   app.patch(WORLD, {
     config: { requires: ["world.secrets", "world.update"], versioned: true },
     ...allowSameId("world_id"),
@@ -43,11 +35,7 @@ const routes: FastifyPluginAsync = async (app) => {
 const NO_SUCH_SCHEDULE = {
   description: "No token is accepted, or the world shows another schedule.",
   headers: headerRefs("Cache-Control", "WWW-Authenticate"),
-  content: {
-    "application/json": {
-      schema: { anyOf: [schemaRef(Problem), { type: "string" }] },
-    },
-  },
+  content: { "application/json": { schema: { anyOf: [schemaRef(Problem), { type: "string" }] } } },
 };
 
 const getWorld = endpoint(
@@ -127,8 +115,7 @@ const updateSchedule = endpoint(
         await worlds.configure(world_id, changes, [version], by);
         break;
       } catch (error) {
-        const isChanged =
-          error instanceof StoreError && error.problem === "changed";
+        const isChanged = error instanceof StoreError && error.problem === "changed";
         if (!isChanged || tries === TRIES) throw error;
         world = await worlds.get(world_id);
       }
@@ -139,9 +126,7 @@ const updateSchedule = endpoint(
 
 /** The host of an address, without its port; empty if it has none. */
 const hostOf = (address: unknown): string =>
-  typeof address === "string" && URL.canParse(address)
-    ? new URL(address).hostname
-    : "";
+  typeof address === "string" && URL.canParse(address) ? new URL(address).hostname : "";
 
 /** Other routes answer a conflict with a 409. This one is older, and its clients know the 400. */
 function refuseTaken(error: unknown): never {
@@ -154,17 +139,11 @@ function refuseTaken(error: unknown): never {
  * Checks what the schema of the dates of an event cannot say.
  * @throws {InvalidData}
  */
-async function checkEvent(
-  request: FastifyRequest,
-  event: EventDates | undefined,
-): Promise<void> {
+async function checkEvent(request: FastifyRequest, event: EventDates | undefined): Promise<void> {
   if (!event) return;
   const { id, config } = request.world!.value;
   const faults = Object.entries(eventFaults(event) ?? {}).map(
-    ([field, messages]): [string, string[]] => [
-      `config.event.${field}`,
-      messages,
-    ],
+    ([field, messages]): [string, string[]] => [`config.event.${field}`, messages],
   );
   const { url } = event.cover ?? {};
   const present = config.event as EventDates | null | undefined;
@@ -172,10 +151,7 @@ async function checkEvent(
   if (url !== undefined && url !== present?.cover?.url) {
     const key = uploadKey(url, id, hostsOf(request));
     if (key === undefined || !(await request.server.store.files.has(key))) {
-      faults.push([
-        "config.event.cover.url",
-        ["Must be the address of an upload of this world."],
-      ]);
+      faults.push(["config.event.cover.url", ["Must be the address of an upload of this world."]]);
     }
   }
   if (faults.length > 0) throw new InvalidData(Object.fromEntries(faults));

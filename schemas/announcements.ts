@@ -24,8 +24,7 @@ export const Announcement = Type.Object(SentAnnouncement.properties, {
 const state = OneOf("draft", "active", "archived");
 const show_until = TextOrNull({
   ...time,
-  description:
-    "Until when it is shown, such as 2027-03-01T13:00:00Z; null for ever.",
+  description: "Until when it is shown, such as 2027-03-01T13:00:00Z; null for ever.",
 });
 
 /** The fields of a new announcement. */

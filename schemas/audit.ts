@@ -7,26 +7,14 @@ import { ref, Text } from "./values.js";
 /** Query parameters of the audit. */
 export const AuditQuery = Type.Object({
   ...PageQuery.properties,
-  user: Type.Optional(
-    Text({ description: "Only what the user with this id did." }),
-  ),
-  type: Type.Optional(
-    Text({ description: "Types, separated by commas; room.* for a kind." }),
-  ),
-  after: Type.Optional(
-    Text({ ...time, description: "Only later than this time." }),
-  ),
-  before: Type.Optional(
-    Text({ ...time, description: "Only earlier than this time." }),
-  ),
+  user: Type.Optional(Text({ description: "Only what the user with this id did." })),
+  type: Type.Optional(Text({ description: "Types, separated by commas; room.* for a kind." })),
+  after: Type.Optional(Text({ ...time, description: "Only later than this time." })),
+  before: Type.Optional(Text({ ...time, description: "Only earlier than this time." })),
 });
 
 /** What changed in a field. */
-const Change = Type.Object({
-  field: Type.String(),
-  before: Type.Unknown(),
-  after: Type.Unknown(),
-});
+const Change = Type.Object({ field: Type.String(), before: Type.Unknown(), after: Type.Unknown() });
 
 export const AuditEntry = Type.Object(
   {
@@ -47,22 +35,17 @@ export const AuditEntry = Type.Object(
       description: "Finds it in the log of the server.",
     }),
   },
-  {
-    $id: "AuditEntry",
-    description: "Something that a person with rights did.",
-  },
+  { $id: "AuditEntry", description: "Something that a person with rights did." },
 );
 
 export const AuditList = PageOf(AuditEntry, {
   $id: "AuditList",
   description: "A page of the audit of a world, the newest first.",
   example: {
-    ...{ id: 7, at: "2027-03-01T09:00:00.000Z", type: "room.updated" },
-    by: {
-      kind: "api",
-      user_id: "7c9e6679-7425-40de-944b-e07fc1f90ae7",
-      token_id: "ada",
-    },
+    id: 7,
+    at: "2027-03-01T09:00:00.000Z",
+    type: "room.updated",
+    by: { kind: "api", user_id: "7c9e6679-7425-40de-944b-e07fc1f90ae7", token_id: "ada" },
     subject: { room_id: "018f8f5e-6e2a-7cc0-8000-0123456789ab" },
     changes: [{ field: "name", before: "Stage", after: "Main stage" }],
     request_id: "0b6d2a5e-7c1f-4a6e-9d6b-0c5b8a3f2d10",

@@ -36,15 +36,11 @@ export const Faults = Type.Unsafe<Record<string, string[]>>(
     },
     {
       $id: "Faults",
-      description:
-        "The faults of submitted data: messages by field, in dotted paths.",
+      description: "The faults of submitted data: messages by field, in dotted paths.",
       additionalProperties: messages,
       maxProperties: 20,
       examples: [
-        {
-          name: ["This field is required."],
-          "module_config.0.type": ["May not be empty."],
-        },
+        { name: ["This field is required."], "module_config.0.type": ["May not be empty."] },
       ],
     },
   ),
@@ -62,12 +58,7 @@ export const Problem = Type.Object(
     $id: "Problem",
     description:
       "Why a call failed, in a sentence for people and a word for programs. A `conflict` has the fields whose values something else has.",
-    examples: [
-      {
-        detail: "You do not have permission to perform this action.",
-        code: "forbidden",
-      },
-    ],
+    examples: [{ detail: "You do not have permission to perform this action.", code: "forbidden" }],
   },
 );
 export type Problem = Static<typeof Problem>;

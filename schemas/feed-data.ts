@@ -5,12 +5,8 @@ import { OneOf, Text } from "./values.js";
 // What each entry of the change feed says about its subject: `data` in the feed and in webhooks.
 
 const id = Text({ format: "uuid" });
-const idOrNull = Type.Unsafe<string | null>({
-  ...{ type: ["string", "null"], format: "uuid" },
-});
-const fields = Type.Array(Type.String(), {
-  description: "The fields that changed.",
-});
+const idOrNull = Type.Unsafe<string | null>({ type: ["string", "null"], format: "uuid" });
+const fields = Type.Array(Type.String(), { description: "The fields that changed." });
 
 /** The data of some type. More fields may come. */
 const data = (properties: TObject["properties"]) => Type.Object(properties);
@@ -37,10 +33,7 @@ const chat = {
   }),
   user_id: idOrNull,
 };
-const message = data({
-  ...chat,
-  content: Type.Object({}, { additionalProperties: true }),
-});
+const message = data({ ...chat, content: Type.Object({}, { additionalProperties: true }) });
 
 const question = { room_id: id, question_id: id };
 const poll = { room_id: id, poll_id: id };
@@ -54,10 +47,7 @@ const byType: Readonly<Record<FeedType, TObject>> = {
   "rooms.reordered": data({}),
   "user.created": user.created,
   "user.updated": user.updated,
-  "user.moderated": data({
-    user_id: id,
-    state: OneOf("none", "silenced", "banned"),
-  }),
+  "user.moderated": data({ user_id: id, state: OneOf("none", "silenced", "banned") }),
   "user.erased": user.deleted,
   "announcement.created": announcement.created,
   "announcement.updated": announcement.updated,
@@ -83,11 +73,7 @@ const byType: Readonly<Record<FeedType, TObject>> = {
   "question.deleted": data(question),
   "question.votes": data({ ...question, score: Type.Integer() }),
   "poll.created": data(poll),
-  "poll.updated": data({
-    ...poll,
-    poll_id: { ...idOrNull, description: pinless },
-    fields,
-  }),
+  "poll.updated": data({ ...poll, poll_id: { ...idOrNull, description: pinless }, fields }),
   "poll.deleted": data(poll),
   "poll.votes": data({
     ...poll,

@@ -5,10 +5,7 @@ import { Expected } from "./plain/texts.js";
 import { OneOf, ref, Text } from "./values.js";
 
 /** A place in the change feed, as a client has got it. */
-export const cursor = {
-  pattern: CURSOR_PATTERN,
-  [Expected]: "a cursor of the change feed",
-};
+export const cursor = { pattern: CURSOR_PATTERN, [Expected]: "a cursor of the change feed" };
 
 /** Query parameters of the change feed. */
 export const FeedQuery = Type.Object({
@@ -27,9 +24,7 @@ export const FeedQuery = Type.Object({
       examples: ["room.*,user.created"],
     }),
   ),
-  limit: Type.Optional(
-    Type.Integer({ minimum: 1, maximum: 1000, default: 100 }),
-  ),
+  limit: Type.Optional(Type.Integer({ minimum: 1, maximum: 1000, default: 100 })),
 });
 
 const orNull = { type: ["string", "null"] };
@@ -42,14 +37,10 @@ export const FeedAuthor = Type.Unsafe<unknown>({
     "Who acted: a user (a websocket or an upload), a call of this API, a command, or the server. Null where an entry stands for many, such as votes.",
   properties: {
     kind: { type: "string", enum: ["user", "api", "command", "server"] },
-    user_id: {
-      ...orNull,
-      description: "Of a user, or of a call whose token names a user.",
-    },
+    user_id: { ...orNull, description: "Of a user, or of a call whose token names a user." },
     token_id: {
       ...orNull,
-      description:
-        "The uid of the tokens of that user; null once it is erased.",
+      description: "The uid of the tokens of that user; null once it is erased.",
     },
   },
   required: ["kind"],
@@ -89,11 +80,7 @@ export const FeedEntry = Type.Union(
 
 /** A message to a webhook. */
 export const webhookMessage = (type: string, data: TSchema) =>
-  Type.Object({
-    type: OneOf(type),
-    timestamp: Type.String({ format: "date-time" }),
-    data,
-  });
+  Type.Object({ type: OneOf(type), timestamp: Type.String({ format: "date-time" }), data });
 
 /** A page of the change feed. */
 export const FeedPage = Type.Object(
@@ -109,20 +96,16 @@ export const FeedPage = Type.Object(
       {
         results: [
           {
-            ...{ seq: 812, cursor: "812", at: "2027-03-01T09:00:00.000Z" },
+            seq: 812,
+            cursor: "812",
+            at: "2027-03-01T09:00:00.000Z",
             type: "room.updated",
-            by: {
-              kind: "user",
-              user_id: "7c9e6679-7425-40de-944b-e07fc1f90ae7",
-              token_id: "ada",
-            },
-            data: {
-              room_id: "018f8f5e-6e2a-7cc0-8000-0123456789ab",
-              fields: ["name"],
-            },
+            by: { kind: "user", user_id: "7c9e6679-7425-40de-944b-e07fc1f90ae7", token_id: "ada" },
+            data: { room_id: "018f8f5e-6e2a-7cc0-8000-0123456789ab", fields: ["name"] },
           },
         ],
-        ...{ cursor: "812", more: false },
+        cursor: "812",
+        more: false,
       },
     ],
   },

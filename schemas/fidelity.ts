@@ -80,10 +80,7 @@ export function findLosses(text: string): InvalidData | undefined {
  */
 export function elementIn(text: string, index: number, count: number): string {
   const start = startOfElement(text, index);
-  const end =
-    index === count - 1
-      ? text.lastIndexOf("]")
-      : startOfElement(text, index + 1) - 1;
+  const end = index === count - 1 ? text.lastIndexOf("]") : startOfElement(text, index + 1) - 1;
   return text.slice(start, end).trim();
 }
 
@@ -122,8 +119,9 @@ function isHeld(number: string): boolean {
 
 /** The value of a decimal in a normal form, without its sign. */
 function valueOf(decimal: string): string {
-  const [, whole, fraction = "", exponent = "0"] =
-    /^-?(\d+)(?:\.(\d+))?(?:e(.+))?$/i.exec(decimal)!;
+  const [, whole, fraction = "", exponent = "0"] = /^-?(\d+)(?:\.(\d+))?(?:e(.+))?$/i.exec(
+    decimal,
+  )!;
   const digits = whole! + fraction;
   // Not a pattern, because one for trailing zeros takes quadratic time.
   let first = 0;

@@ -59,19 +59,13 @@ export const UploadForm = Type.Object(
 /** Where a file is uploaded to. */
 export const UploadQuery = Type.Object({
   world: Type.Optional(
-    Type.String({
-      description: "The identifier of the world to upload to.",
-      examples: ["sample"],
-    }),
+    Type.String({ description: "The identifier of the world to upload to.", examples: ["sample"] }),
   ),
 });
 
 /** The two names in the path of a file. */
 export const MediaParams = Type.Object({
-  world: Type.String({
-    description: "The world in which it was uploaded.",
-    examples: ["sample"],
-  }),
+  world: Type.String({ description: "The world in which it was uploaded.", examples: ["sample"] }),
   name: Type.String({
     description: "An id, a secret and the extension of its type.",
     examples: ["0d6f1a3e-8c1b-4a55-9f5e-2f6d4c7a9b10.dZxQJU8_ZgNT.jpg"],

@@ -72,16 +72,9 @@ export const TokenIssuer = Type.Object(
       }),
     ),
     jwks: Type.Optional(
-      Type.Object(
-        {
-          keys: List(PublicKey, 50, { minItems: 1 }),
-        },
-        { additionalProperties: true },
-      ),
+      Type.Object({ keys: List(PublicKey, 50, { minItems: 1 }) }, { additionalProperties: true }),
     ),
-    algorithms: Type.Optional(
-      List(OneOf(...ALGORITHMS), ALGORITHMS.length, { minItems: 1 }),
-    ),
+    algorithms: Type.Optional(List(OneOf(...ALGORITHMS), ALGORITHMS.length, { minItems: 1 })),
     uid,
     traits: Type.Optional(TraitMapping),
     trusted: Type.Optional(
@@ -109,8 +102,7 @@ export const SignInProvider = Type.Object(
   {
     id: Text({
       pattern: "^[a-z0-9][a-z0-9-]{0,49}$",
-      [Expected]:
-        "a-z, 0-9 and -, starting with a letter or a digit, at most 50 characters",
+      [Expected]: "a-z, 0-9 and -, starting with a letter or a digit, at most 50 characters",
     }),
     name: Text({ minLength: 1, maxLength: 100 }),
     issuer: Issuer,
@@ -127,9 +119,7 @@ export const SignInProvider = Type.Object(
     ),
     uid,
     traits: Type.Optional(TraitMapping),
-    session_hours: Type.Optional(
-      Type.Number({ exclusiveMinimum: 0, maximum: 24 * 30 }),
-    ),
+    session_hours: Type.Optional(Type.Number({ exclusiveMinimum: 0, maximum: 24 * 30 })),
   },
   {
     $id: "SignInProvider",

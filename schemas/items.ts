@@ -19,8 +19,7 @@ export const Question = Type.Object(ListedQuestion.properties, {
 /** A page of the questions of a room. */
 export const QuestionList = PageOf(Question, {
   $id: "QuestionList",
-  description:
-    "A page of the questions of a room, the oldest first: of the last 1,000 at most.",
+  description: "A page of the questions of a room, the oldest first: of the last 1,000 at most.",
   example: {
     id: "3d7a1f9e-58c0-4f0a-9f0f-61f3b2c1d0aa",
     ...item,
@@ -37,8 +36,7 @@ export const Poll = Type.Object(
     ...ListedPoll.properties,
     results: Type.Optional(
       Type.Record(Type.String(), Type.Integer({ minimum: 0 }), {
-        description:
-          "The votes by the id of the option. Left out for users who may not see them.",
+        description: "The votes by the id of the option. Left out for users who may not see them.",
       }),
     ),
   },
@@ -54,13 +52,7 @@ export const PollList = PageOf(Poll, {
     id: "3d7a1f9e-58c0-4f0a-9f0f-61f3b2c1d0ab",
     ...item,
     state: "open",
-    options: [
-      {
-        id: "3d7a1f9e-58c0-4f0a-9f0f-61f3b2c1d0ac",
-        content: "At 12",
-        order: 1,
-      },
-    ],
+    options: [{ id: "3d7a1f9e-58c0-4f0a-9f0f-61f3b2c1d0ac", content: "At 12", order: 1 }],
     results: { "3d7a1f9e-58c0-4f0a-9f0f-61f3b2c1d0ac": 12 },
   },
 });

@@ -55,8 +55,7 @@ export const MessagesQuery = Type.Object({
     Type.Integer({
       minimum: 0,
       maximum: Number.MAX_SAFE_INTEGER,
-      description:
-        "Only events after this id, the oldest of them. Not with `before`.",
+      description: "Only events after this id, the oldest of them. Not with `before`.",
     }),
   ),
   before: Type.Optional(
@@ -67,14 +66,13 @@ export const MessagesQuery = Type.Object({
         "Only events before this id, the newest of them. Not with `after`. Without `after` and `before`, the newest of all.",
     }),
   ),
-  limit: Type.Optional(
-    Type.Integer({ minimum: 1, maximum: 1000, default: 100 }),
-  ),
+  limit: Type.Optional(Type.Integer({ minimum: 1, maximum: 1000, default: 100 })),
 });
 
 /** The properties of an object that has no others. */
 const only = (keys: readonly string[], known: object) => ({
-  ...{ type: "object", additionalProperties: false },
+  type: "object",
+  additionalProperties: false,
   properties: { ...Object.fromEntries(keys.map((key) => [key, {}])), ...known },
 });
 
@@ -84,11 +82,9 @@ const content = (
   required: readonly string[],
   properties: object = {},
 ) => ({
-  ...only([...COMMON_KEYS, ...CONTENT_KEYS[type]], {
-    type: { const: type },
-    ...properties,
-  }),
-  ...{ description, required: ["type", ...required] },
+  ...only([...COMMON_KEYS, ...CONTENT_KEYS[type]], { type: { const: type }, ...properties }),
+  description,
+  required: ["type", ...required],
 });
 
 const shortText = { type: "string", maxLength: 10_000 };
@@ -98,12 +94,11 @@ const contents = [
   content("text", "A text.", ["body"], { body: { ...shortText, ...visible } }),
   content("files", "Uploaded files, and perhaps a text.", ["files"], {
     files: {
-      ...{ type: "array", minItems: 1, maxItems: MAX_FILES },
+      type: "array",
+      minItems: 1,
+      maxItems: MAX_FILES,
       items: {
-        ...only(FILE_KEYS, {
-          url: { type: "string" },
-          name: { type: "string" },
-        }),
+        ...only(FILE_KEYS, { url: { type: "string" }, name: { type: "string" } }),
         required: ["url", "name"],
       },
     },

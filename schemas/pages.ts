@@ -4,9 +4,7 @@ import { ref, Text } from "./values.js";
 /** Query parameters that select a page of a list. Links to other pages keep all other parameters. */
 export const PageQuery = Type.Object({
   page: Type.Optional(Type.Integer({ minimum: 1, default: 1 })),
-  page_size: Type.Optional(
-    Type.Integer({ minimum: 1, maximum: 1000, default: 50 }),
-  ),
+  page_size: Type.Optional(Type.Integer({ minimum: 1, maximum: 1000, default: 50 })),
   cursor: Type.Optional(
     Text({
       maxLength: 4000,
@@ -17,10 +15,7 @@ export const PageQuery = Type.Object({
 });
 export type PageQuery = Static<typeof PageQuery>;
 
-const Link = Type.Unsafe<string | null>({
-  type: ["string", "null"],
-  format: "uri",
-});
+const Link = Type.Unsafe<string | null>({ type: ["string", "null"], format: "uri" });
 
 /**
  * The schema of an answer with a page of a list.
@@ -29,10 +24,7 @@ const Link = Type.Unsafe<string | null>({
  */
 export const PageOf = <T extends TSchema>(
   item: T,
-  {
-    example,
-    ...named
-  }: { $id: string; description: string; example: Static<T> },
+  { example, ...named }: { $id: string; description: string; example: Static<T> },
 ) =>
   Type.Object(
     {
@@ -41,8 +33,5 @@ export const PageOf = <T extends TSchema>(
       previous: Link,
       results: Type.Array(ref(item)),
     },
-    {
-      ...named,
-      examples: [{ count: 1, next: null, previous: null, results: [example] }],
-    },
+    { ...named, examples: [{ count: 1, next: null, previous: null, results: [example] }] },
   );

@@ -3,16 +3,7 @@ import { WorldParams } from "./worlds.js";
 import { PermissionConfig } from "./rules.js";
 import { PageOf, PageQuery } from "./pages.js";
 import { domain } from "./plain/texts.js";
-import {
-  AnyObjectOrNull,
-  Domain,
-  List,
-  OneOf,
-  ref,
-  Text,
-  TextOrNull,
-  Title,
-} from "./values.js";
+import { AnyObjectOrNull, Domain, List, OneOf, ref, Text, TextOrNull, Title } from "./values.js";
 
 /** A content module of a room: its type, and the settings of that type. */
 export const Module = Type.Unsafe<Record<string, unknown> & { type: string }>(
@@ -20,8 +11,7 @@ export const Module = Type.Unsafe<Record<string, unknown> & { type: string }>(
     { type: Text({ minLength: 1, examples: ["chat.native"] }) },
     {
       $id: "Module",
-      description:
-        "One piece of a room's content: its type, and what that type needs.",
+      description: "One piece of a room's content: its type, and what that type needs.",
       additionalProperties: true,
     },
   ),
@@ -31,17 +21,13 @@ const optionalFields = {
   description: Text({ description: "Markdown." }),
   module_config: List(ref(Module), 100),
   permission_config: ref(PermissionConfig),
-  sorting_priority: Type.Integer({
-    minimum: -(2 ** 31),
-    maximum: 2 ** 31 - 1,
-  }),
+  sorting_priority: Type.Integer({ minimum: -(2 ** 31), maximum: 2 ** 31 - 1 }),
 };
 
 /** The domain in a request. Null means that the room has none of its own. */
 const ownDomain = TextOrNull({
   ...domain,
-  description:
-    "The room's own domain. With null it has none, and shows the world's.",
+  description: "The room's own domain. With null it has none, and shows the world's.",
 });
 
 const roomDraftExample = {
@@ -59,12 +45,7 @@ const roomExample = {
 
 /** A place in a world. */
 export const Room = Type.Object(
-  {
-    id: Text({ format: "uuid" }),
-    name: Title,
-    ...optionalFields,
-    domain: Domain,
-  },
+  { id: Text({ format: "uuid" }), name: Title, ...optionalFields, domain: Domain },
   { $id: "Room", description: "A place in a world.", examples: [roomExample] },
 );
 export type Room = Static<typeof Room>;
@@ -73,8 +54,7 @@ export type Room = Static<typeof Room>;
 export const RoomDraft = Type.Object(
   {
     name: Title,
-    ...Type.Partial(Type.Object({ ...optionalFields, domain: ownDomain }))
-      .properties,
+    ...Type.Partial(Type.Object({ ...optionalFields, domain: ownDomain })).properties,
   },
   {
     $id: "RoomDraft",
@@ -90,17 +70,13 @@ export type RoomDraft = Static<typeof RoomDraft>;
  * request writes them together with the others.
  */
 const settings = {
-  picture: TextOrNull({
-    maxLength: 2000,
-    description: "The address of an image.",
-  }),
+  picture: TextOrNull({ maxLength: 2000, description: "The address of an image." }),
   force_join: Type.Boolean({
     description: "Whether everybody who enters the world joins the room.",
   }),
   schedule_data: Type.Unsafe<Record<string, unknown> | null>({
     ...AnyObjectOrNull,
-    description:
-      "What the room shows at present, at most 16 KiB of JSON; null for nothing.",
+    description: "What the room shows at present, at most 16 KiB of JSON; null for nothing.",
   }),
 };
 
@@ -131,24 +107,15 @@ export const RoomParams = Type.Object({
   }),
 });
 
-const orderings = [
-  "sorting_priority",
-  "-sorting_priority",
-  "name",
-  "-name",
-] as const;
+const orderings = ["sorting_priority", "-sorting_priority", "name", "-name"] as const;
 export type RoomOrdering = (typeof orderings)[number];
 
 /** Query parameters of the list of rooms. Links to other pages keep all other parameters. */
 export const RoomsQuery = Type.Object({
   ...PageQuery.properties,
   ordering: Type.Optional(OneOf(...orderings)),
-  type: Type.Optional(
-    Text({ description: "Rooms with a module of this type." }),
-  ),
-  search: Type.Optional(
-    Text({ description: "Rooms whose name or description holds this." }),
-  ),
+  type: Type.Optional(Text({ description: "Rooms with a module of this type." })),
+  search: Type.Optional(Text({ description: "Rooms whose name or description holds this." })),
 });
 
 /** A page of the rooms that the caller may see. */

@@ -22,9 +22,7 @@ export type Rule = Static<typeof Rule>;
 
 /** Rules by permission key; keys are open-ended. */
 export const PermissionConfig = Type.Record(
-  Type.String({
-    pattern: "^(?=.{1,100}$)[a-z0-9_]+(\\.[a-z0-9_]+)+$",
-  }),
+  Type.String({ pattern: "^(?=.{1,100}$)[a-z0-9_]+(\\.[a-z0-9_]+)+$" }),
   ref(Rule),
   {
     $id: "PermissionConfig",

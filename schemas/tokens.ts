@@ -12,8 +12,7 @@ export const TokenDraft = Type.Object(
       Text({
         ...uid,
         minLength: 1,
-        description:
-          "The user that it is for. Without it, a link is for a new user.",
+        description: "The user that it is for. Without it, a link is for a new user.",
       }),
     ),
     name: Type.Optional(
@@ -35,8 +34,7 @@ export const TokenDraft = Type.Object(
           }),
         ],
         {
-          [Expected]:
-            "a number of seconds up to ten years, or a time such as 90s, 30m, 12h or 30d",
+          [Expected]: "a number of seconds up to ten years, or a time such as 90s, 30m, 12h or 30d",
           description: "How long it is valid: in seconds, or such as 12h.",
         },
       ),
@@ -44,8 +42,7 @@ export const TokenDraft = Type.Object(
     page: Type.Optional(
       TextOrNull({
         enum: ["event", "console", null],
-        description:
-          "The page that `url` opens, by default the event; null for no `url`.",
+        description: "The page that `url` opens, by default the event; null for no `url`.",
       }),
     ),
   },
@@ -53,9 +50,7 @@ export const TokenDraft = Type.Object(
     $id: "TokenDraft",
     description: "A token to sign. Unknown fields are refused.",
     additionalProperties: false,
-    examples: [
-      { uid: "42", traits: ["attendee"], expires_in: 86400, page: "event" },
-    ],
+    examples: [{ uid: "42", traits: ["attendee"], expires_in: 86400, page: "event" }],
   },
 );
 export type TokenDraft = Static<typeof TokenDraft>;

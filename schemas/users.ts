@@ -26,20 +26,13 @@ const orNull = <T>(type: "string" | "object", more: object = {}) =>
 /** A user of a world. */
 export const User = Type.Object(
   {
-    id: Text({
-      format: "uuid",
-      description: "The service's internal user ID.",
-    }),
-    token_id: orNull<string>("string", {
-      description: "The uid of its tokens; null for a guest.",
-    }),
+    id: Text({ format: "uuid", description: "The service's internal user ID." }),
+    token_id: orNull<string>("string", { description: "The uid of its tokens; null for a guest." }),
     profile: orNull<Record<string, unknown>>("object", {
       additionalProperties: true,
       description: "As in its first token, or as changed since.",
     }),
-    traits: Type.Array(Type.String(), {
-      description: "As in its last token.",
-    }),
+    traits: Type.Array(Type.String(), { description: "As in its last token." }),
     last_seen: Type.String({
       format: "date-time",
       description: "When it last logged in or uploaded.",
@@ -85,10 +78,7 @@ export const NamedUserChanges = Type.Object(
 
 /** A user, with the decision of moderators. */
 export const ModeratedUser = Type.Object(
-  {
-    ...User.properties,
-    moderation_state,
-  },
+  { ...User.properties, moderation_state },
   {
     $id: "ModeratedUser",
     description:
@@ -108,9 +98,7 @@ export type UserOrdering = (typeof orderings)[number];
 export const UsersQuery = Type.Object({
   ...PageQuery.properties,
   ordering: Type.Optional(OneOf(...orderings)),
-  token_id: Type.Optional(
-    Text({ description: "Only the user with this `uid` in its tokens." }),
-  ),
+  token_id: Type.Optional(Text({ description: "Only the user with this `uid` in its tokens." })),
   client_id: Type.Optional(
     Text({
       description:

@@ -37,11 +37,7 @@ export const scheduleFault = (data: unknown): string | undefined =>
   boundFault(data ?? null, MAX_SCHEDULE);
 
 /** Whether JSON has too many values or levels. Takes a tenth of the time of its validation. */
-export function countFault(
-  value: unknown,
-  values: number,
-  levels: number,
-): string | undefined {
+export function countFault(value: unknown, values: number, levels: number): string | undefined {
   const count = countOf(value, levels);
   if (count === Infinity) {
     return `May not be nested more than ${levels} levels deep.`;
@@ -72,9 +68,7 @@ export class InvalidData extends Error {
   /** @param faults messages by field, in dotted paths; the first 20 count. */
   constructor(faults: Faults) {
     super("Invalid data.");
-    this.faults = Object.fromEntries(
-      Object.entries(faults).slice(0, MAX_FAULTS),
-    );
+    this.faults = Object.fromEntries(Object.entries(faults).slice(0, MAX_FAULTS));
   }
 }
 
@@ -138,10 +132,7 @@ function findUnstorable(body: unknown, faults: FaultList): void {
   look(body, undefined, "");
   for (let next; !faults.full && (next = pending.pop());) {
     if (next.depth >= MAX_DEPTH) {
-      faults.add(
-        pathTo(next).slice(0, 2),
-        `May not be nested more than ${MAX_DEPTH} levels deep.`,
-      );
+      faults.add(pathTo(next).slice(0, 2), `May not be nested more than ${MAX_DEPTH} levels deep.`);
       return;
     }
     const isList = Array.isArray(next.container);
@@ -178,8 +169,7 @@ function unstorableName(name: string, value: unknown): string | undefined {
   // Code that copies values one by one, in a client too, would change a prototype by them.
   if (
     name === "__proto__" ||
-    (name === "constructor" &&
-      Object.hasOwn(Object(value) as object, "prototype"))
+    (name === "constructor" && Object.hasOwn(Object(value) as object, "prototype"))
   ) {
     return "May not have a name that changes prototypes.";
   }
@@ -237,9 +227,7 @@ function messageOf({ type, schema: s, value }: ValueError): string | undefined {
     case ValueErrorType.Kind:
       return value === undefined ? undefined : textFault(schema, value);
     case ValueErrorType.Union:
-      return value === undefined
-        ? undefined
-        : `Must be ${schema[Expected] ?? "one of its forms"}.`;
+      return value === undefined ? undefined : `Must be ${schema[Expected] ?? "one of its forms"}.`;
     default:
       return value === undefined ? undefined : "Invalid value.";
   }
@@ -252,10 +240,7 @@ type Validator = (data: unknown) => InvalidData | undefined;
 const compiled = new WeakMap<TSchema, Validator>();
 
 /** The named schemas that a schema refers to. The compiler looks at all that it gets. */
-function componentsOf(
-  schema: TSchema,
-  found = new Set<TSchema>(),
-): ReadonlySet<TSchema> {
+function componentsOf(schema: TSchema, found = new Set<TSchema>()): ReadonlySet<TSchema> {
   for (const [, id] of JSON.stringify(schema).matchAll(/"\$ref":"([^"]*)"/g)) {
     const named = components.find(({ $id }) => $id === id);
     if (!named || found.has(named)) continue;

@@ -20,9 +20,7 @@ import {
  * A string whose length counts characters (code points), as JSON Schema has it;
  * TypeBox's own string counts UTF-16 units and would refuse 300 emoji.
  */
-export function Text(
-  options: TextOptions & SchemaOptions = {},
-): TUnsafe<string> {
+export function Text(options: TextOptions & SchemaOptions = {}): TUnsafe<string> {
   return Type.Unsafe<string>({
     pattern: "^[^\\u0000]*$",
     [Expected]: "free of NUL characters",
@@ -33,13 +31,8 @@ export function Text(
 }
 
 /** A {@link Text} or null. */
-export function TextOrNull(
-  options: TextOptions & SchemaOptions = {},
-): TUnsafe<string | null> {
-  return Type.Unsafe<string | null>({
-    ...Text(options),
-    type: ["string", "null"],
-  });
+export function TextOrNull(options: TextOptions & SchemaOptions = {}): TUnsafe<string | null> {
+  return Type.Unsafe<string | null>({ ...Text(options), type: ["string", "null"] });
 }
 
 /** One of several words. */
@@ -47,10 +40,7 @@ export function OneOf<T extends string>(...words: readonly T[]): TUnsafe<T> {
   return Type.Unsafe<T>({ [Kind]: "Text", type: "string", enum: words });
 }
 
-TypeRegistry.Set<TextOptions>(
-  "Text",
-  (schema, value) => textFault(schema, value) === undefined,
-);
+TypeRegistry.Set<TextOptions>("Text", (schema, value) => textFault(schema, value) === undefined);
 
 /** Any JSON object, or null. */
 export const AnyObjectOrNull = Type.Unsafe<Record<string, unknown> | null>(
@@ -61,8 +51,7 @@ export const AnyObjectOrNull = Type.Unsafe<Record<string, unknown> | null>(
 
 /** A reference to a named schema, which a document contains only once. */
 export function ref<T extends TSchema>(schema: T): TUnsafe<Static<T>> {
-  if (schema.$id === undefined)
-    throw new Error("Only a named schema is referred to.");
+  if (schema.$id === undefined) throw new Error("Only a named schema is referred to.");
   return Type.Unsafe<Static<T>>(Type.Ref(schema.$id));
 }
 

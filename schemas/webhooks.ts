@@ -9,9 +9,7 @@ const numberOrNull = (description: string) =>
   Type.Unsafe<number | null>({ type: ["integer", "null"], description });
 
 const timeOrNull = (description: string) =>
-  Type.Unsafe<string | null>({
-    ...{ type: ["string", "null"], format: "date-time", description },
-  });
+  Type.Unsafe<string | null>({ type: ["string", "null"], format: "date-time", description });
 
 const settings = {
   url: Text({
@@ -23,8 +21,7 @@ const settings = {
   }),
   types: List(OneOf(...FEED_PATTERNS), 100, {
     minItems: 1,
-    description:
-      'Types of the change feed, also as room.*; ["*"] for everything.',
+    description: 'Types of the change feed, also as room.*; ["*"] for everything.',
   }),
   enabled: Type.Boolean({ description: "Whether changes are sent." }),
   description: Text({ maxLength: 1000 }),
@@ -48,9 +45,7 @@ export const WebhookDraft = Type.Object(
 export const WebhookChanges = Type.Partial(
   Type.Object({
     ...settings,
-    secret: Type.Null({
-      description: "Null makes a new one, which the answer shows.",
-    }),
+    secret: Type.Null({ description: "Null makes a new one, which the answer shows." }),
   }),
   {
     $id: "WebhookChanges",
@@ -81,9 +76,7 @@ export const Webhook = Type.Object(
     created_at: Type.String({ format: "date-time" }),
     state: WebhookState,
     secret: Type.Optional(
-      Type.String({
-        description: "Signs what is sent. Only the answer that made it has it.",
-      }),
+      Type.String({ description: "Signs what is sent. Only the answer that made it has it." }),
     ),
     resumed: Type.Optional(
       Type.Unsafe<"cursor" | "now">({
@@ -103,11 +96,17 @@ export const WebhookList = PageOf(Webhook, {
   description: "A page of the webhooks of a world, the oldest first.",
   example: {
     id: "7c9e6679-7425-40de-944b-e07fc1f90ae7",
-    ...{ url: "https://example.org/foyer", types: ["room.*"], enabled: true },
-    ...{ description: "", created_at: "2027-03-01T09:00:00.000Z" },
+    url: "https://example.org/foyer",
+    types: ["room.*"],
+    enabled: true,
+    description: "",
+    created_at: "2027-03-01T09:00:00.000Z",
     state: {
-      ...{ cursor: "812", delivered_at: "2027-03-01T09:00:00.000Z" },
-      ...{ failing_since: null, last_status: 204, last_error: null },
+      cursor: "812",
+      delivered_at: "2027-03-01T09:00:00.000Z",
+      failing_since: null,
+      last_status: 204,
+      last_error: null,
       next_try_at: null,
     },
   },

@@ -10,10 +10,7 @@ export const WorldKey = Type.Object(
   {
     issuer: Text({ minLength: 1, maxLength: 300 }),
     audience: Text({ minLength: 1, maxLength: 300 }),
-    secret: Text({
-      minLength: 32,
-      description: "Signs tokens by HS256. At least 32 characters.",
-    }),
+    secret: Text({ minLength: 32, description: "Signs tokens by HS256. At least 32 characters." }),
   },
   {
     $id: "WorldKey",
@@ -51,10 +48,7 @@ const worldExample = {
     ],
     theme: { primary: "#2c3e50" },
   },
-  permission_config: {
-    "world.api": ["admin", "api"],
-    "room.create": ["admin"],
-  },
+  permission_config: { "world.api": ["admin", "api"], "room.create": ["admin"] },
   domain: "summit.example.org",
 };
 
@@ -87,8 +81,7 @@ export const WorldChanges = Type.Partial(
       },
       {
         additionalProperties: true,
-        description:
-          "Without JWT_secrets, JWT_issuers or oidc, the present ones stay.",
+        description: "Without JWT_secrets, JWT_issuers or oidc, the present ones stay.",
       },
     ),
     permission_config: ref(PermissionConfig),
@@ -96,8 +89,7 @@ export const WorldChanges = Type.Partial(
   }),
   {
     $id: "WorldChanges",
-    description:
-      "The fields of a world to replace. Unknown fields are refused.",
+    description: "The fields of a world to replace. Unknown fields are refused.",
     additionalProperties: false,
     examples: [{ title: "Summit 2027, day two" }],
   },

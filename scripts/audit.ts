@@ -14,16 +14,14 @@ interface Audit {
 
 /** The optional packages of a server, with their dependencies. */
 function optionalPackages(): Set<string> {
-  const { peerDependencies } = JSON.parse(
-    readFileSync("package.json", "utf8"),
-  ) as { peerDependencies: Record<string, string> };
+  const { peerDependencies } = JSON.parse(readFileSync("package.json", "utf8")) as {
+    peerDependencies: Record<string, string>;
+  };
   const selector = Object.keys(peerDependencies)
     .map((name) => `[name="${name}"], [name="${name}"] *`)
     .join(", ");
   const found = execFileSync("npm", ["query", selector], { encoding: "utf8" });
-  return new Set(
-    (JSON.parse(found) as { name: string }[]).map(({ name }) => name),
-  );
+  return new Set((JSON.parse(found) as { name: string }[]).map(({ name }) => name));
 }
 
 interface Finding {
@@ -53,8 +51,7 @@ if (!required || !all) {
 } else {
   const names = new Set(required.map(({ name }) => name));
   const optional = optionalPackages();
-  const isShipped = ({ name }: Finding) =>
-    names.has(name) || optional.has(name);
+  const isShipped = ({ name }: Finding) => names.has(name) || optional.has(name);
   const shipped = all.filter(isShipped);
   const tools = all.filter((finding) => !isShipped(finding));
   for (const { line } of shipped) console.error(line);

@@ -17,7 +17,8 @@ import { compress } from "./compress.js";
 // `npm run build` compiles the files of tsconfig.json into dist/, and makes the other parts
 // that are served and packed, unless all is up to date. The compiler takes seconds to find
 // that out; this script takes a fraction of one. It is not TypeScript, because it runs before
-// the compiler. The project is the current folder. With an argument, it brings one lane of parts.
+// the compiler. The project is the current folder. With an argument, it makes one lane of parts:
+// with `documents`, what checks of the sources need.
 
 const OUT = "dist";
 /** The build info of the compiler, which compiles only files changed since. */
@@ -28,23 +29,38 @@ const STAMP = join(OUT, ".built");
 const SHARED = ["client", "schemas"];
 
 /** The declared and the installed packages, with their types. */
-const LOCK = [
-  "package.json",
-  "package-lock.json",
-  "node_modules/.package-lock.json",
-];
+const LOCK = ["package.json", "package-lock.json", "node_modules/.package-lock.json"];
 
-const sources = sourcesOf(JSON.parse(readFileSync("tsconfig.json", "utf8")));
+let sources = findSources();
 
 /**
  * The parts beside the compiler's output, in the order of the build.
  * - `lane`: those of one lane are made one after the other, each lane in a process of its own.
- *   Only `sources` needs nothing of the compiler's output.
+ *   `documents` comes before the compiler, `sources` is beside it, and the others follow it.
  * - `source`: the part is made only where this file exists. An image of the server lacks some.
  * - `out`: the folder that it fills.
+ * - `generated`: a source that it writes.
  * - `inputs`: all files that it depends on, beside the installed packages.
  */
 const parts = [
+  {
+    name: "documents",
+    lane: "documents",
+    source: "scripts/documents.ts",
+    out: join(OUT, "documents"),
+    generated: "client/api.ts",
+    inputs: () => [
+      script("bundle.js"),
+      ...sources.filter((path) => !/^(bench|cli|client|conformance|test|web)\//.test(path)),
+    ],
+    async make(out) {
+      const folder = join(OUT, "generator");
+      await (await import("./bundle.js")).bundleGenerator(folder);
+      run(process.execPath, join(folder, "documents.js"), out, this.generated);
+      rmSync(folder, { recursive: true });
+      compress(out);
+    },
+  },
   {
     name: "client",
     lane: "client",
@@ -93,9 +109,12 @@ const parts = [
     source: "docs",
     out: join(OUT, "manual"),
     inputs: () => [
-      ...[script("guides.js"), script("api-page.js")],
+      script("guides.js"),
+      script("api-page.js"),
       ...filesBelow("docs").filter((path) => /\.(md|svg)$/.test(path)),
-      ...["docs/grafana-dashboard.json", "CHANGELOG.md", "SECURITY.md"],
+      "docs/grafana-dashboard.json",
+      "CHANGELOG.md",
+      "SECURITY.md",
     ],
     async make(out) {
       const { buildGuides } = await import("./guides.js");
@@ -103,17 +122,6 @@ const parts = [
       rmSync(out, { recursive: true, force: true });
       buildGuides(out);
       buildApiPage(out);
-      compress(out);
-    },
-  },
-  {
-    name: "documents",
-    lane: "client",
-    source: "scripts/documents.ts",
-    out: join(OUT, "documents"),
-    inputs: () => sources.filter((path) => !/^(test|bench|web)\//.test(path)),
-    make(out) {
-      run(join(OUT, "scripts/documents.js"), out);
       compress(out);
     },
   },
@@ -135,7 +143,11 @@ async function bringAll() {
   }
   const before = filesBelow(OUT);
   const lanes = [start("sources")];
-  compile(before);
+  await start("documents");
+  if (!process.exitCode) {
+    sources = findSources();
+    await compile(before);
+  }
   if (!process.exitCode) lanes.push(start("client"), start("bundles"));
   await Promise.all(lanes);
 }
@@ -153,9 +165,7 @@ async function start(lane) {
 function staleIn(lane) {
   return parts.filter(
     (part) =>
-      part.lane === lane &&
-      existsSync(part.source) &&
-      read(stampOf(part)) !== fingerprintOf(part),
+      part.lane === lane && existsSync(part.source) && read(stampOf(part)) !== fingerprintOf(part),
   );
 }
 
@@ -175,7 +185,8 @@ function stampOf({ name }) {
 
 /** Identifies how a part was made: a hash of its inputs and of its files. */
 function fingerprintOf(part, inputs = hashOfInputs(part)) {
-  return `${inputs} ${hashOf(filesBelow(part.out).sort())}\n`;
+  const files = filesBelow(part.out).sort();
+  return `${inputs} ${hashOf(part.generated ? [...files, part.generated] : files)}\n`;
 }
 
 function hashOfInputs({ inputs }) {
@@ -184,7 +195,8 @@ function hashOfInputs({ inputs }) {
 
 function inputsOfBundles() {
   return [
-    ...[script("bundle.js"), script("manifest.js")],
+    script("bundle.js"),
+    script("manifest.js"),
     ...sources.filter((path) => !/^(test|bench|scripts|web)\//.test(path)),
   ];
 }
@@ -195,13 +207,13 @@ function script(name) {
 }
 
 /** Runs a program. If it fails, so does the build. */
-function run(...args) {
-  const { status } = spawnSync(process.execPath, args, { stdio: "inherit" });
+function run(program, ...args) {
+  const { status } = spawnSync(program, args, { stdio: "inherit" });
   if (status !== 0) process.exitCode = status ?? 1;
 }
 
 /** Brings the compiler's output up to date. @param files what is in its folder, and below. */
-function compile(files) {
+async function compile(files) {
   const expected = new Set(sources.flatMap(outputsOf));
   const before = files.filter(
     (path) => isOutput(path) && !made.some((folder) => path.startsWith(folder)),
@@ -215,16 +227,18 @@ function compile(files) {
   // The compiler assumes that its earlier output still exists.
   if (!isWhole) rmSync(MEMORY, { force: true });
   const inputs = inputsOf();
-  run(compiler());
+  run(await compiler());
   if (process.exitCode) return;
   // If a source has changed meanwhile, the next build starts again.
   writeFileSync(STAMP, fingerprint(inputs));
 }
 
-function compiler() {
+/** The compiler itself, which its command would start from another process of Node.js. */
+async function compiler() {
   try {
     const manifest = import.meta.resolve("typescript-native/package.json");
-    return fileURLToPath(new URL("bin/tsc", manifest));
+    const { default: getExePath } = await import(new URL("lib/getExePath.js", manifest));
+    return getExePath();
   } catch {
     process.stderr.write("TypeScript is not installed: run npm ci\n");
     process.exit(1);
@@ -251,7 +265,8 @@ function hashOf(paths) {
 }
 
 /** The files that tsconfig.json includes: all in a folder, or `*.ts` in one. */
-function sourcesOf({ include }) {
+function findSources() {
+  const { include } = JSON.parse(readFileSync("tsconfig.json", "utf8"));
   return include.flatMap((pattern) => {
     const [, folder, isFlat] = /^([\w./-]*?)(\/?\*\.ts)?$/.exec(pattern) ?? [];
     if (folder === undefined) throw new Error(`Cannot read ${pattern}`);

@@ -14,18 +14,14 @@ import { manifestOfCommand, OUTSIDE, OUTSIDE_LIBRARY } from "./manifest.js";
 const THREADS = {
   "program-thread": "plugins/program/program-thread.ts",
   "sheet-thread": "plugins/sheets/sheet-thread.ts",
-  "writer-thread": "db/sqlite/engine/writer-thread.ts",
-  "maintenance-thread": "db/sqlite/erasure/maintenance-thread.ts",
-  "search-thread": "db/sqlite/engine/search-thread.ts",
+  "writer-thread": "db/engines/sqlite/engine/writer-thread.ts",
+  "eraser-thread": "db/engines/sqlite/erasure/eraser-thread.ts",
+  "search-thread": "db/engines/sqlite/engine/search-thread.ts",
   "image-process": "plugins/upload/image-process.ts",
 };
 
 /** The modules that a program imports. Modules of one process share their classes. */
-const LIBRARY = {
-  app: "app.ts",
-  schemas: "schemas/index.ts",
-  testing: "testing.ts",
-};
+const LIBRARY = { app: "app.ts", schemas: "schemas/index.ts", testing: "testing.ts" };
 
 /** Makes dist/bundle: the command, with everything but packages that are native or optional. */
 export async function bundleCommand() {
@@ -38,6 +34,16 @@ export async function bundleCommand() {
 export async function bundleLibrary() {
   await bundle("library", "es", LIBRARY, OUTSIDE_LIBRARY);
   copyTypes(Object.values(LIBRARY));
+}
+
+/** Makes a module of scripts/documents.ts, before anything is compiled. */
+export function bundleGenerator(outDir) {
+  return build({
+    configFile: false,
+    logLevel: "warn",
+    publicDir: false,
+    build: { ssr: "scripts/documents.ts", outDir, target: "node20.19" },
+  });
 }
 
 /** V8 keeps a source with any other character in twice the memory. */

@@ -1,11 +1,4 @@
-import {
-  copyFileSync,
-  mkdirSync,
-  readdirSync,
-  readFileSync,
-  rmSync,
-  writeFileSync,
-} from "node:fs";
+import { copyFileSync, mkdirSync, readdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { dirname, join, relative } from "node:path";
 import ts from "typescript";
 import { build } from "vite";
@@ -34,18 +27,11 @@ await build({
   build: {
     outDir: OUT,
     target: "es2023",
-    lib: {
-      entry: join(FROM, "index.js"),
-      formats: ["es"],
-      fileName: () => "index.js",
-    },
+    lib: { entry: join(FROM, "index.js"), formats: ["es"], fileName: () => "index.js" },
     rolldownOptions: { output: { minify: true } },
   },
 });
-writeFileSync(
-  join(OUT, "no-ws.js"),
-  "export const WebSocket = globalThis.WebSocket;\n",
-);
+writeFileSync(join(OUT, "no-ws.js"), "export const WebSocket = globalThis.WebSocket;\n");
 writeFileSync(join(OUT, "schemas.d.ts"), flatTypes(SCHEMAS));
 for (const path of readdirSync(FROM, { recursive: true })) {
   if (!path.endsWith(".d.ts")) continue;

@@ -1,22 +1,24 @@
 import { mkdir, mkdtemp, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
+import openapiTS, { astToString, type OpenAPI3 } from "openapi-typescript";
 import { createApp } from "../app.js";
 import { LIVE_STYLE, livePage } from "./live-page.js";
 
-// Makes the documents that every server sends, from its routes and its commands, in the
-// folder that the argument names. scripts/build.js runs it.
+// Makes the documents that every server sends, from its routes and its commands, in a folder,
+// and the types of the client. scripts/build.js runs it.
 
-const out = process.argv[2]!;
+const [, , out, types] = process.argv as [string, string, string, string];
 const dataDir = await mkdtemp(join(tmpdir(), "foyer-"));
 // With the routes that a server has only if a variable asks for them.
 const adminToken = "a".repeat(32);
 const app = createApp({ config: { dataDir, adminToken } });
 try {
   await app.ready();
+  const openapi = app.openapi();
   const asyncapi = app.asyncapi();
   const files = {
-    "openapi.json": JSON.stringify(app.openapi()),
+    "openapi.json": JSON.stringify(openapi),
     "asyncapi.json": JSON.stringify(asyncapi),
     "live.html": livePage(asyncapi),
     "live.css": LIVE_STYLE,
@@ -26,6 +28,7 @@ try {
   for (const [name, text] of Object.entries(files)) {
     await writeFile(join(out, name), text);
   }
+  await writeFile(types, astToString(await openapiTS(openapi as unknown as OpenAPI3)));
 } finally {
   await app.close();
   await rm(dataDir, { recursive: true });

@@ -1,10 +1,4 @@
-import {
-  copyFileSync,
-  mkdirSync,
-  readdirSync,
-  readFileSync,
-  writeFileSync,
-} from "node:fs";
+import { copyFileSync, mkdirSync, readdirSync, readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { Marked, marked, Renderer } from "marked";
 
@@ -20,10 +14,7 @@ const GROUPS = [
     "Run the server",
     "install configure commands proxy secure observe backup upgrade troubleshoot scale bucket data",
   ],
-  [
-    "Build on it",
-    "api live chat votes client bots integrate embed conformance venueless",
-  ],
+  ["Build on it", "api live chat votes client bots integrate embed conformance venueless"],
   ["Know more", "performance architecture changelog security"],
 ].map(([heading, names]) => ({ heading, names: names.split(" ") }));
 
@@ -32,12 +23,6 @@ const TOP = { "CHANGELOG.md": "changelog", "SECURITY.md": "security" };
 
 /** Files that guides link to, beside their pages. */
 const FILES = ["grafana-dashboard.json"];
-
-/** Addresses of the server's pages, relative to a guide. */
-const SERVED = {
-  "openapi.json": "../../api/v1/openapi.json",
-  "asyncapi.json": "../../api/v1/asyncapi.json",
-};
 
 const STYLE = `:root{color-scheme:light dark}
 body{font:1rem/1.6 system-ui,sans-serif;margin:0;color:#222;background:#fff}
@@ -157,9 +142,7 @@ function rendered(name, path) {
     link({ href, tokens: inner }) {
       const text = this.parser.parseInline(inner);
       const address = addressOf(href);
-      return address === undefined
-        ? text
-        : `<a href="${escapeHtml(address)}">${text}</a>`;
+      return address === undefined ? text : `<a href="${escapeHtml(address)}">${text}</a>`;
     },
     table(token) {
       const html = Renderer.prototype.table.call(this, token);
@@ -175,7 +158,6 @@ function addressOf(href) {
   if (/^(https?:|#)/.test(href)) return href;
   const [path, anchor] = href.split("#");
   const hash = anchor === undefined ? "" : `#${anchor}`;
-  if (path in SERVED) return SERVED[path];
   if (FILES.includes(path)) return path;
   const top = TOP[path.replace("../", "")];
   if (top !== undefined) return top + hash;
@@ -200,9 +182,7 @@ function textOf(token) {
     return [token.header, ...token.rows].flat().map(textOf).join(" ");
   }
   const inner = token.tokens ?? token.items;
-  return inner
-    ? inner.map(textOf).join(token.type === "list" ? " " : "")
-    : (token.text ?? "");
+  return inner ? inner.map(textOf).join(token.type === "list" ? " " : "") : (token.text ?? "");
 }
 
 const homeOf = (guides) => `<h1>Foyer</h1>

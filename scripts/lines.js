@@ -7,8 +7,7 @@ import process from "node:process";
 // conformance/ are product, because the package ships them.
 
 const CODE = /\.(ts|js|mjs|svelte|css|html|py|go|java|txt|sql|sh)$/;
-const NEITHER =
-  /^(bench|docs|deploy|demo|\.ci)\/|^client\/api\.ts$|^[^/]*\.txt$/;
+const NEITHER = /^(bench|docs|deploy|demo|\.ci)\/|^client\/api\.ts$|^[^/]*\.txt$/;
 
 const count = { test: 0, product: 0 };
 const list = execFileSync("git", ["ls-files", "-z"], { encoding: "utf8" });
@@ -18,6 +17,4 @@ for (const path of list.split("\0")) {
   count[path.startsWith("test/") ? "test" : "product"] += lines;
 }
 const ratio = (count.test / count.product).toFixed(3);
-process.stdout.write(
-  `${count.test} of tests, ${count.product} of product: ${ratio}\n`,
-);
+process.stdout.write(`${count.test} of tests, ${count.product} of product: ${ratio}\n`);

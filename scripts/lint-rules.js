@@ -64,10 +64,7 @@ function isUsedHere(node, { sourceCode }) {
   return sourceCode
     .getDeclaredVariables(parent)
     .every(({ references }) =>
-      references.every(
-        ({ init, identifier }) =>
-          init || isUsedHere(identifier, { sourceCode }),
-      ),
+      references.every(({ init, identifier }) => init || isUsedHere(identifier, { sourceCode })),
     );
 }
 
@@ -88,9 +85,5 @@ function refuseKeyOfClass(context) {
       });
     }
   };
-  return {
-    Property: check,
-    MethodDefinition: check,
-    PropertyDefinition: check,
-  };
+  return { Property: check, MethodDefinition: check, PropertyDefinition: check };
 }

@@ -1,11 +1,5 @@
 import type { JsonObject } from "../schemas/openapi/openapi-schema.js";
-import {
-  escapeHtml,
-  json,
-  refName,
-  schemaHtml,
-  type DocumentSchema,
-} from "./schema-html.js";
+import { escapeHtml, json, refName, schemaHtml, type DocumentSchema } from "./schema-html.js";
 
 interface Reference {
   $ref: string;
@@ -41,9 +35,7 @@ export const LIVE_STYLE =
 export function livePage(document: JsonObject): string {
   const { channels, operations, components } = document as unknown as Document;
   const { address, messages } = channels.world;
-  const all = Object.values(operations).filter(
-    ({ channel }) => refName(channel.$ref) === "world",
-  );
+  const all = Object.values(operations).filter(({ channel }) => refName(channel.$ref) === "world");
   const commands = all.filter(({ action }) => action === "receive");
   const pushes = all.filter(({ action }) => action === "send");
   const messageOf = ({ $ref }: Reference) => messages[refName($ref)]!;
@@ -107,10 +99,7 @@ const pushHtml = (
 ): string =>
   `<section>${headOf("push", title, summary)}${messages
     .map(messageOf)
-    .map(
-      (message) =>
-        `<p>${escapeHtml(message.summary)}</p>${answerHtml(message)}`,
-    )
+    .map((message) => `<p>${escapeHtml(message.summary)}</p>${answerHtml(message)}`)
     .join("")}</section>`;
 
 const answerHtml = ({ payload }: Message): string =>
@@ -118,9 +107,7 @@ const answerHtml = ({ payload }: Message): string =>
 
 /** The codes of an error, which its schema narrows. */
 function codesHtml({ allOf }: DocumentSchema): string {
-  const codes = allOf?.flatMap(
-    ({ properties }) => properties?.code?.enum ?? [],
-  );
+  const codes = allOf?.flatMap(({ properties }) => properties?.code?.enum ?? []);
   if (!codes?.length) return "";
   const links = codes.map((code) => {
     const name = escapeHtml(String(code));

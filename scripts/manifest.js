@@ -18,15 +18,18 @@ export const OUTSIDE = [...NATIVE, ...Object.keys(checkout.peerDependencies)];
 /** The packages outside the bundle of the library, too. */
 export const OUTSIDE_LIBRARY = [...OUTSIDE, ...SHARED];
 
-/** What makes a module find the version by the name of the package. */
-const VERSION = { "./package.json": "./package.json" };
-
 /** The manifest of the package, without bundled packages and fields of a checkout. */
 export function manifestOfPackage() {
   const manifest = { ...checkout };
   for (const key of [
-    ...["devDependencies", "scripts", "overrides", "workspaces", "files"],
-    ...["prettier", "tap", "allowScripts"],
+    "devDependencies",
+    "scripts",
+    "overrides",
+    "workspaces",
+    "files",
+    "prettier",
+    "tap",
+    "allowScripts",
   ]) {
     delete manifest[key];
   }
@@ -37,14 +40,14 @@ export function manifestOfPackage() {
 /** The manifest beside the command, whose modules are CommonJS. */
 export function manifestOfCommand() {
   const { name, version } = checkout;
-  return { name, version, type: "commonjs", exports: VERSION };
+  return { name, version, type: "commonjs" };
 }
 
 /** The manifest of an image: all packages of the command, optional ones included. */
 function manifestOfImage() {
   const { name, version, license, type } = checkout;
   const dependencies = versionsOf(OUTSIDE);
-  return { name, version, license, type, exports: VERSION, dependencies };
+  return { name, version, license, type, dependencies };
 }
 
 /** The versions that were tested. */

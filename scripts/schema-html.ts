@@ -26,15 +26,12 @@ export const escapeHtml = (text: string): string =>
   text.replace(/[&<>"']/g, (character) => `&#${character.charCodeAt(0)};`);
 
 /** The name of the schema that a reference points to. */
-export const refName = (ref: string): string =>
-  ref.slice(ref.lastIndexOf("/") + 1);
+export const refName = (ref: string): string => ref.slice(ref.lastIndexOf("/") + 1);
 
 /** A value as JSON in HTML. */
-export const json = (value: unknown): string =>
-  escapeHtml(JSON.stringify(value));
+export const json = (value: unknown): string => escapeHtml(JSON.stringify(value));
 
-const alternatives = (types: readonly string[]): string =>
-  [...new Set(types)].join(" | ");
+const alternatives = (types: readonly string[]): string => [...new Set(types)].join(" | ");
 
 /**
  * A schema as HTML, in the notation of TypeScript, which is short and known to authors of
@@ -55,9 +52,7 @@ export function schemaHtml(schema: DocumentSchema, indent = ""): string {
     return alternatives(anyOf.map((one) => schemaHtml(one, indent)));
   }
   if (typeof type === "object") {
-    return alternatives(
-      type.map((one) => schemaHtml({ ...schema, type: one }, indent)),
-    );
+    return alternatives(type.map((one) => schemaHtml({ ...schema, type: one }, indent)));
   }
   if (type === "object") return objectHtml(schema, indent);
   if (type === "array") {
@@ -101,15 +96,9 @@ function noteOf(field: DocumentSchema): string {
   return notes.filter(Boolean).join("; ");
 }
 
-function rangeOf(
-  from: number | undefined,
-  to: number | undefined,
-  what: string,
-): string {
+function rangeOf(from: number | undefined, to: number | undefined, what: string): string {
   if (to === undefined) {
     return from === undefined ? "" : `at least ${from} ${what}`.trim();
   }
-  return (
-    from === undefined ? `at most ${to} ${what}` : `${from} to ${to} ${what}`
-  ).trim();
+  return (from === undefined ? `at most ${to} ${what}` : `${from} to ${to} ${what}`).trim();
 }

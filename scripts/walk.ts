@@ -63,10 +63,7 @@ class Counter {
           const message = { id: ++id, method, params: parameters };
           waiting.set(id, resolve);
           session
-            .post("NodeWorker.sendMessageToWorker", {
-              sessionId,
-              message: JSON.stringify(message),
-            })
+            .post("NodeWorker.sendMessageToWorker", { sessionId, message: JSON.stringify(message) })
             .catch(reject);
         });
       session.on("NodeWorker.receivedMessageFromWorker", ({ params }) => {
@@ -78,10 +75,7 @@ class Counter {
         waiting.get(answer.id)?.(answer.result);
       });
       post("Profiler.enable").catch(failed);
-      post("Profiler.startPreciseCoverage", {
-        callCount: true,
-        detailed: true,
-      }).catch(failed);
+      post("Profiler.startPreciseCoverage", { callCount: true, detailed: true }).catch(failed);
       this.#workers.set(sessionId, post);
     });
     session.on("NodeWorker.detachedFromWorker", ({ params }) => {
@@ -89,10 +83,7 @@ class Counter {
     });
     await session.post("NodeWorker.enable", { waitForDebuggerOnStart: false });
     await session.post("Profiler.enable");
-    await session.post("Profiler.startPreciseCoverage", {
-      callCount: true,
-      detailed: true,
-    });
+    await session.post("Profiler.startPreciseCoverage", { callCount: true, detailed: true });
   }
 
   /** The lines that ran since the last call, as `file:line`. */
@@ -159,9 +150,7 @@ class User {
   }
 
   static async login(server: TestServer, uid: string): Promise<User> {
-    const ws = new WebSocket(
-      `${server.baseUrl.replace("http", "ws")}/ws/world/walk/`,
-    );
+    const ws = new WebSocket(`${server.baseUrl.replace("http", "ws")}/ws/world/walk/`);
     const user = new User(ws);
     await once(ws, "open");
     const traits = uid === "host" ? ["admin"] : [];
@@ -259,9 +248,7 @@ const { value: room } = await server.app.store.rooms.create("walk", {
   ],
 });
 const channel = room.id;
-const users = await Promise.all(
-  ["host", "sender", "other"].map((uid) => User.login(server, uid)),
-);
+const users = await Promise.all(["host", "sender", "other"].map((uid) => User.login(server, uid)));
 const [host, sender, other] = users as [User, User, User];
 for (const user of users) {
   await user.do("user.update", { profile: { display_name: "A. User" } });
@@ -297,17 +284,12 @@ const vote = await countOf(counter, async () => {
     state: "open",
   });
   const isIt = (frame: unknown[]) =>
-    frame[0] === "poll.created_or_updated" &&
-    JSON.stringify(frame).includes(poll.id);
+    frame[0] === "poll.created_or_updated" && JSON.stringify(frame).includes(poll.id);
   for (const user of users) await user.next(isIt);
   await delay(300);
   return () =>
     Promise.all([
-      sender.do("poll.vote", {
-        room: room.id,
-        id: poll.id,
-        options: [poll.options[0]!.id],
-      }),
+      sender.do("poll.vote", { room: room.id, id: poll.id, options: [poll.options[0]!.id] }),
       // Only hosts see the results of an open poll.
       host.next(isIt),
     ]);

@@ -66,16 +66,12 @@ function sidesOf(id: string, getModuleInfo: GetModuleInfo) {
   return {
     isOfEvent: isIn("attend/main.ts", () => true),
     // The console knows all kinds of modules, and shows none.
-    isOfConsole: isIn(
-      "console/main.ts",
-      (it) => !/modules\/[^/]+\/View\.svelte$/.test(it),
-    ),
+    isOfConsole: isIn("console/main.ts", (it) => !/modules\/[^/]+\/View\.svelte$/.test(it)),
   };
 }
 
 /** The name of a file, which Vite writes for `[name]`. */
-const shortened = (name: string) =>
-  name.startsWith("shared") ? "shared" : "[name]";
+const shortened = (name: string) => (name.startsWith("shared") ? "shared" : "[name]");
 
 /** Builds the pages into dist/pages; `npm run build` runs it when a source has changed. */
 export default defineConfig({
@@ -110,17 +106,13 @@ export default defineConfig({
           name === "worker" ? "web/worker.js" : "web/[name]-[hash].js",
         // The names of shared files would list all that share them.
         chunkFileNames: ({ name }) => `web/${shortened(name)}-[hash].js`,
-        assetFileNames: ({ names: [name = ""] }) =>
-          `web/${shortened(name)}-[hash][extname]`,
+        assetFileNames: ({ names: [name = ""] }) => `web/${shortened(name)}-[hash][extname]`,
         codeSplitting: {
           // Where a module belongs is said for each of them.
           includeDependenciesRecursively: false,
           // Without groups, a room would be thirty files, most of them with a few lines.
           groups: [
-            {
-              name: (id, chunks) =>
-                commonOf(id, (of) => chunks.getModuleInfo(of)),
-            },
+            { name: (id, chunks) => commonOf(id, (of) => chunks.getModuleInfo(of)) },
             {
               // Apart, so that no page loads the file of another for a module in it.
               name(id, chunks) {

@@ -2,17 +2,62 @@ import { Readable } from "node:stream";
 import type { FileStore } from "../../db/contract/files.js";
 import type { Program } from "../../db/contract/program.js";
 import type { Store } from "../../db/contract/store.js";
-import { newFileKey } from "../../db/rules/file-rows.js";
+import { hostOf, newFileKey } from "../../db/rules/file-rows.js";
 import { importDocument } from "../../db/program-imports.js";
-import { hostOf } from "../../db/rules/program-uploads.js";
-import type {
-  DocumentSession,
-  ProgramDocument,
-} from "../../schemas/documents/program-document.js";
+import type { DocumentSession, ProgramDocument } from "../../schemas/documents/program-document.js";
 import type { EventDates } from "../../schemas/event-dates.js";
-import { portrait, scenery } from "./demo-pictures.js";
 
 // The program of the demo: it began an hour ago, and goes on for five more.
+
+/** Pictures of the demo, as SVG. They are drawn here, as a package has no room for photos. */
+
+/** Two colors for each picture, from left above to right below. */
+const COLORS = [
+  ["#0f766e", "#22d3ee"],
+  ["#7c3aed", "#f472b6"],
+  ["#b45309", "#fbbf24"],
+  ["#1d4ed8", "#34d399"],
+  ["#be123c", "#fb923c"],
+  ["#334155", "#94a3b8"],
+] as const;
+
+const svg = (width: number, height: number, n: number, inner: string) => {
+  const [from, to] = COLORS[n % COLORS.length]!;
+  return `<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 ${width} ${height}" width="${width}" height="${height}"><defs><linearGradient id="a" x1="0" y1="0" x2="1" y2="1"><stop stop-color="${from}"/><stop offset="1" stop-color="${to}"/></linearGradient></defs><rect width="${width}" height="${height}" fill="url(#a)"/>${inner}</svg>\n`;
+};
+
+const circle = (x: number, y: number, r: number, opacity: number) =>
+  `<circle cx="${x}" cy="${y}" r="${r}" fill="#fff" fill-opacity="${opacity}"/>`;
+
+/** The picture of a speaker: a person, with another posture for each number. */
+const portrait = (n: number): string =>
+  svg(
+    400,
+    400,
+    n,
+    circle(310 - ((n * 37) % 220), 90, 120, 0.12) +
+      circle(200, 165, 72, 0.92) +
+      `<path d="M60 400c0-92 62-142 140-142s140 50 140 142z" fill="#fff" fill-opacity="0.92"/>`,
+  );
+
+/** The picture of a room, or the cover of the event. */
+const scenery = (n: number): string =>
+  svg(
+    1280,
+    720,
+    n,
+    [0, 1, 2, 3, 4]
+      .map((i) =>
+        circle(
+          (i * 331 + n * 173) % 1280,
+          (i * 197 + n * 89) % 720,
+          80 + ((i * 71 + n * 43) % 190),
+          0.1 + 0.04 * i,
+        ),
+      )
+      .join("") +
+      `<path d="M0 600c200-90 420-90 640-20s440 70 640-10v150H0z" fill="#000" fill-opacity="0.18"/>`,
+  );
 
 const MINUTE = 60_000;
 
@@ -37,24 +82,11 @@ type Slot = [
   more: { track: string; kind: string; abstract: string },
 ];
 
-const talk = (track: string, abstract: string) => ({
-  ...{ track, abstract },
-  kind: "Talk",
-});
-const workshop = (abstract: string) => ({
-  ...{ track: "Practice", abstract },
-  kind: "Workshop",
-});
+const talk = (track: string, abstract: string) => ({ track, abstract, kind: "Talk" });
+const workshop = (abstract: string) => ({ track: "Practice", abstract, kind: "Workshop" });
 
 const SLOTS: Slot[] = [
-  [
-    "Main stage",
-    0,
-    30,
-    "Welcome",
-    ["Adaeze Balogun"],
-    talk("Events", "What today is about."),
-  ],
+  ["Main stage", 0, 30, "Welcome", ["Adaeze Balogun"], talk("Events", "What today is about.")],
   [
     "Main stage",
     30,
@@ -79,14 +111,7 @@ const SLOTS: Slot[] = [
     ["Adaeze Balogun", "Tomás Herrera", "Leila Haddad"],
     talk("Events", "Three people, three evenings that went wrong."),
   ],
-  [
-    "Main stage",
-    330,
-    360,
-    "Closing",
-    ["Adaeze Balogun"],
-    talk("Events", "What we take home."),
-  ],
+  ["Main stage", 330, 360, "Closing", ["Adaeze Balogun"], talk("Events", "What we take home.")],
   [
     "Side stage",
     35,
@@ -137,18 +162,11 @@ const LENGTH = 360;
  * @param start in milliseconds since 1970.
  * @param pictures the address of the picture of each speaker, in their order.
  */
-function documentOf(
-  start: number,
-  pictures: readonly string[],
-): ProgramDocument {
-  const at = (minutes: number) =>
-    new Date(start + minutes * MINUTE).toISOString();
+function documentOf(start: number, pictures: readonly string[]): ProgramDocument {
+  const at = (minutes: number) => new Date(start + minutes * MINUTE).toISOString();
   return {
     sessions: SLOTS.map(([name, from, to, title, by, more], i) => ({
-      fields: {
-        ...{ title, starts_at: at(from), ends_at: at(to), language: "en" },
-        ...more,
-      },
+      fields: { title, starts_at: at(from), ends_at: at(to), language: "en", ...more },
       import_id: `demo-session-${i + 1}`,
       room: { name },
       speakers: by.map(keyOf),
@@ -200,25 +218,16 @@ const isOurs = ({ sessions }: Program): boolean =>
   sessions.every(({ value }) => value.import_id?.startsWith("demo-session-"));
 
 const isOver = ({ sessions }: Program, now: number): boolean =>
-  sessions.every(
-    ({ value }) => value.ends_at === null || Date.parse(value.ends_at) < now,
-  );
+  sessions.every(({ value }) => value.ends_at === null || Date.parse(value.ends_at) < now);
 
 /** The addresses of the pictures of the speakers: those that they have, or new ones. */
-async function picturesOf(
-  place: DemoPlace,
-  { speakers }: Program,
-): Promise<string[]> {
-  const known = new Map(
-    speakers.map(({ value }) => [value.import_id, value.picture]),
-  );
+async function picturesOf(place: DemoPlace, { speakers }: Program): Promise<string[]> {
+  const known = new Map(speakers.map(({ value }) => [value.import_id, value.picture]));
   const pictures: string[] = [];
   for (const [i, [name]] of SPEAKERS.entries()) {
     const path = pathOf(known.get(keyOf(name)));
     pictures.push(
-      path === undefined
-        ? await uploadPicture(place, portrait(i))
-        : place.address + path,
+      path === undefined ? await uploadPicture(place, portrait(i)) : place.address + path,
     );
   }
   return pictures;
@@ -253,10 +262,7 @@ async function announceDates(place: DemoPlace, start: number): Promise<void> {
     starts_at: new Date(start).toISOString(),
     ends_at: new Date(start + LENGTH * MINUTE).toISOString(),
     cover: {
-      url:
-        path === undefined
-          ? await uploadPicture(place, scenery(0))
-          : place.address + path,
+      url: path === undefined ? await uploadPicture(place, scenery(0)) : place.address + path,
     },
   };
   await store.worlds.configure(world, { config: { event } });

@@ -1,19 +1,9 @@
 import { randomUUID } from "node:crypto";
 import { isDeepStrictEqual } from "node:util";
 import type { Store } from "../../db/contract/store.js";
-import type {
-  ChatCopy,
-  EventCopy,
-} from "../../schemas/documents/chat-history.js";
-import type {
-  PollCopy,
-  QuestionCopy,
-} from "../../schemas/documents/votes-copy.js";
-import type {
-  RoomRecord,
-  UserCopy,
-  WorldCopy,
-} from "../../schemas/documents/world-document.js";
+import type { ChatCopy, EventCopy } from "../../schemas/documents/chat-history.js";
+import type { PollCopy, QuestionCopy } from "../../schemas/documents/votes-copy.js";
+import type { RoomRecord, UserCopy, WorldCopy } from "../../schemas/documents/world-document.js";
 import type { World } from "../../schemas/worlds.js";
 import { draftWorld } from "../../db/worlds.js";
 
@@ -23,10 +13,7 @@ import { draftWorld } from "../../db/worlds.js";
 export const DEMO = "sample";
 
 /** Who opens the console of the demo world by the link that `foyer serve --demo` prints. */
-export const DEMO_HOST = {
-  uid: "demo-host",
-  profile: { display_name: "Host" },
-};
+export const DEMO_HOST = { uid: "demo-host", profile: { display_name: "Host" } };
 
 /**
  * Creates the demo world in an empty store, in one write.
@@ -39,16 +26,7 @@ export async function ensureDemo(store: Store): Promise<World | undefined> {
 }
 
 /** The names of the people of the demo. They are invented. */
-const NAMES = [
-  "Mira",
-  "Jonas",
-  "Adaeze",
-  "Tomás",
-  "Yuki",
-  "Leila",
-  "Priya",
-  "Sven",
-] as const;
+const NAMES = ["Mira", "Jonas", "Adaeze", "Tomás", "Yuki", "Leila", "Priya", "Sven"] as const;
 type Name = (typeof NAMES)[number];
 
 /** A person of the demo as a token names them: a guest could take the name of another guest. */
@@ -75,9 +53,7 @@ export async function pointDemo(store: Store, address: string): Promise<void> {
         hls_url?: unknown;
       };
       const isOurs = typeof hls_url === "string" && hls_url.endsWith(STREAM);
-      return isOurs
-        ? { ...module, config: { ...config, hls_url: url } }
-        : module;
+      return isOurs ? { ...module, config: { ...config, hls_url: url } } : module;
     });
     if (isDeepStrictEqual(module_config, room.module_config)) continue;
     await store.rooms.update(DEMO, room.id, { module_config }, [version]);
@@ -90,15 +66,9 @@ const mainStage: RoomDraft = {
   name: "Main stage",
   description: "Where the *keynotes* are.",
   module_config: [
-    {
-      type: "livestream.native",
-      config: { hls_url: STREAM },
-    },
+    { type: "livestream.native", config: { hls_url: STREAM } },
     { type: "chat.native", config: { volatile: true } },
-    {
-      type: "question",
-      config: { active: true, requires_moderation: true },
-    },
+    { type: "question", config: { active: true, requires_moderation: true } },
     { type: "poll", config: { active: true } },
   ],
   sorting_priority: 1,
@@ -148,12 +118,7 @@ const backstage: RoomDraft = {
 };
 
 /** A message: its author, its age in minutes, and its reactions. */
-type Said = [
-  by: Name,
-  minutes: number,
-  text: string,
-  reactions?: Record<string, Name[]>,
-];
+type Said = [by: Name, minutes: number, text: string, reactions?: Record<string, Name[]>];
 
 const inTheHallway: Said[] = [
   [
@@ -213,22 +178,10 @@ const behindTheStage: Said[] = [
 ];
 
 /** A question: its author, its age in minutes, and its voters. */
-type Asked = [
-  by: Name,
-  minutes: number,
-  text: string,
-  votes: Name[],
-  more?: Partial<QuestionCopy>,
-];
+type Asked = [by: Name, minutes: number, text: string, votes: Name[], more?: Partial<QuestionCopy>];
 
 const questions: Asked[] = [
-  [
-    "Leila",
-    30,
-    "Will the slides be online afterwards?",
-    ["Sven", "Priya"],
-    { answered: true },
-  ],
+  ["Leila", 30, "Will the slides be online afterwards?", ["Sven", "Priya"], { answered: true }],
   [
     "Adaeze",
     14,
@@ -241,13 +194,7 @@ const questions: Asked[] = [
     "What do you do first when far more people come than you planned for?",
     ["Adaeze", "Priya", "Sven"],
   ],
-  [
-    "Tomás",
-    4,
-    "Could you show how you set up a poll?",
-    [],
-    { state: "mod_queue" },
-  ],
+  ["Tomás", 4, "Could you show how you set up a poll?", [], { state: "mod_queue" }],
 ];
 
 const poll: [option: string, voters: Name[]][] = [
@@ -265,23 +212,16 @@ export function demoWorld(now: number): WorldCopy {
   });
   const ids = new Map(NAMES.map((name) => [name, randomUUID()]));
   const idOf = (name: Name) => ids.get(name)!;
-  const ago = (minutes: number) =>
-    new Date(now - minutes * 60_000).toISOString();
-  const rooms = [
-    ...[mainStage, sideStage, workshop, hallway, helpDesk, backstage],
-  ].map((room) => ({ id: randomUUID(), ...room }));
+  const ago = (minutes: number) => new Date(now - minutes * 60_000).toISOString();
+  const rooms = [mainStage, sideStage, workshop, hallway, helpDesk, backstage].map((room) => ({
+    id: randomUUID(),
+    ...room,
+  }));
   const [stage, side, work, hall, desk, back] = rooms.map(({ id }) => id);
 
   const users = NAMES.map((name): UserCopy => {
     const { uid, profile, traits } = personOf(name);
-    return {
-      id: idOf(name),
-      token_id: uid,
-      client_id: null,
-      profile,
-      traits,
-      last_seen: ago(2),
-    };
+    return { id: idOf(name), token_id: uid, client_id: null, profile, traits, last_seen: ago(2) };
   });
 
   const said: [room: string, said: Said[]][] = [
@@ -301,9 +241,7 @@ export function demoWorld(now: number): WorldCopy {
         timestamp: ago(minutes),
         sender: idOf(by),
         content: { type: "text", body },
-        reactions: Object.fromEntries(
-          reacted.map(([emoji, names]) => [emoji, names.map(idOf)]),
-        ),
+        reactions: Object.fromEntries(reacted.map(([emoji, names]) => [emoji, names.map(idOf)])),
       };
     }),
   );
@@ -314,18 +252,12 @@ export function demoWorld(now: number): WorldCopy {
       members:
         id === stage || id === side
           ? []
-          : [...new Set(list.map(([by]) => by))].map((name) => ({
-              user: idOf(name),
-            })),
+          : [...new Set(list.map(([by]) => by))].map((name) => ({ user: idOf(name) })),
     })),
     events: events.map((event, i) => ({ id: i + 1, ...event })),
   };
 
-  const options = poll.map(([content], i) => ({
-    id: randomUUID(),
-    content,
-    order: i + 1,
-  }));
+  const options = poll.map(([content], i) => ({ id: randomUUID(), content, order: i + 1 }));
   const openPoll: PollCopy = {
     id: randomUUID(),
     room: stage!,
@@ -342,11 +274,7 @@ export function demoWorld(now: number): WorldCopy {
   return {
     world: {
       ...world,
-      config: {
-        ...config,
-        timezone: timezoneAt(now),
-        theme: { colors: { primary: "#0f766e" } },
-      },
+      config: { ...config, timezone: timezoneAt(now), theme: { colors: { primary: "#0f766e" } } },
     },
     rooms,
     users,
@@ -358,18 +286,16 @@ export function demoWorld(now: number): WorldCopy {
         state: "active",
       },
     ],
-    questions: questions.map(
-      ([by, minutes, content, votes, more]): QuestionCopy => ({
-        id: randomUUID(),
-        room: stage!,
-        content,
-        state: "visible",
-        timestamp: ago(minutes),
-        sender: idOf(by),
-        votes: votes.map(idOf),
-        ...more,
-      }),
-    ),
+    questions: questions.map(([by, minutes, content, votes, more]): QuestionCopy => ({
+      id: randomUUID(),
+      room: stage!,
+      content,
+      state: "visible",
+      timestamp: ago(minutes),
+      sender: idOf(by),
+      votes: votes.map(idOf),
+      ...more,
+    })),
     polls: [openPoll],
     chat,
   };

@@ -1,16 +1,10 @@
-import type {
-  ChannelState,
-  Commands,
-  PublicUser,
-  SentEvent,
-} from "../../schemas/live/index.js";
+import type { ChannelState, Commands, PublicUser, SentEvent } from "../../schemas/live/index.js";
 import type { Client } from "./client.js";
-import { stamped, type Delivery, type MessageContent } from "./delivery.js";
-import type { Line } from "./line.js";
+import type { MessageContent } from "./delivery.js";
 import type { JoinOptions, Membership } from "./membership.js";
 import type { CallOptions } from "./options.js";
-import type { Outbox, Posts } from "./outbox.js";
-import { eventsBefore, NEWEST } from "./pages.js";
+import type { Message, Outbox, Sender, SendOptions } from "./outbox.js";
+import { eventsBefore, NEWEST, plainEvent } from "./pages.js";
 import type { ReadMark } from "./read-mark.js";
 import type { KnownUsers } from "./users.js";
 import type { Subscription } from "./subscription.js";
@@ -23,20 +17,11 @@ export interface HistoryOptions {
   count?: number;
 }
 
-/** A message on its way. It resolves to its event, as the server has stored it. */
-export interface Message extends Promise<SentEvent> {
-  /** Also `local_id` in the content of the event. */
-  readonly localId: string;
-  readonly content: MessageContent;
-}
-
 /** The work behind a {@link Channel}. */
 export interface ChannelParts {
   readonly subscription: Subscription;
   readonly membership: Membership;
-  readonly line: Line;
-  readonly delivery: Delivery;
-  readonly outbox: Posts;
+  readonly outbox: Sender;
   readonly readMark: ReadMark;
   readonly users: KnownUsers;
 }
@@ -107,10 +92,7 @@ export class Channel implements AsyncIterable<SentEvent> {
    * channel is lost, or when the server turns the client away.
    * @param options.after gives all events after this id; 0 begins with the first event.
    */
-  events({ after }: { after?: number } = {}): AsyncIterableIterator<
-    SentEvent,
-    undefined
-  > {
+  events({ after }: { after?: number } = {}): AsyncIterableIterator<SentEvent, undefined> {
     return this.#parts.subscription.read(after);
   }
 
@@ -118,10 +100,23 @@ export class Channel implements AsyncIterable<SentEvent> {
    * A page of the history.
    * @returns the newest events, oldest first; fewer than `count` only at the beginning.
    */
-  history({ before = NEWEST, count = 25 }: HistoryOptions = {}): Promise<
-    SentEvent[]
-  > {
+  history({ before = NEWEST, count = 25 }: HistoryOptions = {}): Promise<SentEvent[]> {
     return eventsBefore(this.#client, this.id, before, count);
+  }
+
+  /**
+   * Searches the messages of the channel.
+   * @param query each of its words begins a word of the message: 2 to 100 characters.
+   * @param options.before only messages before this id.
+   * @returns 20 at a time, the newest first, and whether there are more before the last one.
+   */
+  async search(
+    query: string,
+    { before }: { before?: number } = {},
+  ): Promise<{ results: SentEvent[]; more: boolean }> {
+    const payload = { channel: this.id, query, ...(before !== undefined && { before }) };
+    const { results, more } = await this.#client.call("chat.search", payload);
+    return { results: results.map(plainEvent), more };
   }
 
   /** The pages of the history, from the newest back to the beginning. */
@@ -130,10 +125,7 @@ export class Channel implements AsyncIterable<SentEvent> {
     undefined
   > {
     for (let last = before; ;) {
-      const page = await this.history({
-        ...(last !== undefined && { before: last }),
-        count,
-      });
+      const page = await this.history({ ...(last !== undefined && { before: last }), count });
       if (page.length > 0) yield page;
       if (page.length < count) return;
       last = page[0]?.event_id;
@@ -145,36 +137,26 @@ export class Channel implements AsyncIterable<SentEvent> {
    * @param content a text, or the content of a message of any type.
    * @param options.timeout no limit by default.
    */
-  send(content: string | MessageContent, options?: CallOptions): Message {
-    return this.#send(content, undefined, options);
+  send(content: string | MessageContent, options?: SendOptions): Message {
+    return this.#parts.outbox.send(content, undefined, options);
   }
 
   /** Replaces the content of an own message, like {@link send}. */
-  edit(
-    event: number,
-    content: string | MessageContent,
-    options?: CallOptions,
-  ): Message {
-    return this.#send(content, event, options);
+  edit(event: number, content: string | MessageContent, options?: CallOptions): Message {
+    return this.#parts.outbox.send(content, event, options);
   }
 
   /** Deletes an own message, or, as a moderator, any message; like {@link send}. */
   delete(event: number, options?: CallOptions): Promise<SentEvent> {
-    return this.#send({ type: "deleted" }, event, options);
+    return this.#parts.outbox.send({ type: "deleted" }, event, options);
   }
 
   /** @param emoji exactly one. */
-  react(
-    event: number,
-    emoji: string,
-  ): Promise<Commands["chat.react"]["result"]> {
+  react(event: number, emoji: string): Promise<Commands["chat.react"]["result"]> {
     return this.#react(event, emoji, false);
   }
 
-  unreact(
-    event: number,
-    emoji: string,
-  ): Promise<Commands["chat.react"]["result"]> {
+  unreact(event: number, emoji: string): Promise<Commands["chat.react"]["result"]> {
     return this.#react(event, emoji, true);
   }
 
@@ -213,21 +195,6 @@ export class Channel implements AsyncIterable<SentEvent> {
     await this.#parts.membership.leave();
     // The server has ended the subscription.
     this.#parts.subscription.renew();
-  }
-
-  #send(
-    given: string | MessageContent,
-    replaces?: number,
-    options?: CallOptions,
-  ): Message {
-    const { line, delivery } = this.#parts;
-    const content = stamped(given);
-    const message = line.add(
-      (isOver, timeLeft) =>
-        delivery.deliver({ content, replaces, isOver, timeLeft }),
-      options,
-    );
-    return Object.assign(message, { localId: content.local_id, content });
   }
 
   #react(event: number, reaction: string, remove: boolean) {

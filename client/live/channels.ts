@@ -1,16 +1,10 @@
-import type {
-  Authenticated,
-  PublicUser,
-  Pushes,
-  SentEvent,
-} from "../../schemas/live/index.js";
+import type { Authenticated, PublicUser, Pushes, SentEvent } from "../../schemas/live/index.js";
 import { Channel, type ChannelParts } from "./channel.js";
 import type { Client } from "./client.js";
 import { Delivery } from "./delivery.js";
 import { LiveError } from "./error.js";
-import { Line } from "./line.js";
 import { Membership } from "./membership.js";
-import { Posts } from "./outbox.js";
+import { Sender } from "./outbox.js";
 import { Pace } from "./pace.js";
 import { ReadMark } from "./read-mark.js";
 import { isOfWorld, type LiveState } from "./state.js";
@@ -63,17 +57,10 @@ export class Channels {
     const membership = new Membership(client, id, report);
     const lastId = () => this.#lastId;
     const delivery = new Delivery(client, id, lastId, this.#pace, membership);
-    const line = new Line();
     const parts = {
       subscription: new Subscription(client, id, () => membership.isVolatile),
       membership,
-      line,
-      delivery,
-      outbox: new Posts(
-        client,
-        (post) => line.add(() => delivery.deliver(post)),
-        this.#report,
-      ),
+      outbox: new Sender(client, delivery, this.#report),
       readMark: new ReadMark(client, id, report),
       users: this.#users,
     };
@@ -157,10 +144,10 @@ export class Channels {
 
 /** Ends the work of a channel, without an error if the program closed the client. */
 function end(entry: Entry, error: LiveError): void {
-  const { subscription, membership, line, readMark } = entry;
+  const { subscription, membership, outbox, readMark } = entry;
   subscription.close(error.code === "client.closed" ? undefined : error);
   membership.disconnected();
-  line.end(error);
+  outbox.end(error);
   readMark.end();
 }
 

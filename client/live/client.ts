@@ -24,22 +24,12 @@ const MAX_PAUSE = 30_000;
 /** The server doubts whether it executed the call, and may know in a moment. */
 const DOUBTFUL = "server.doubtful";
 /** The call may have been executed. Unless the server says so, another one waits for the next connection. */
-const IN_DOUBT = [
-  "client.disconnected",
-  "client.timeout",
-  "client.unconfirmed",
-  DOUBTFUL,
-];
+const IN_DOUBT = ["client.disconnected", "client.timeout", "client.unconfirmed", DOUBTFUL];
 /** The call was not executed. */
-const NO_CAPACITY = [
-  "client.overloaded",
-  "protocol.rate_limited",
-  "server.unavailable",
-];
+const NO_CAPACITY = ["client.overloaded", "protocol.rate_limited", "server.unavailable"];
 
 /** Whether a call that failed with this error may have been executed. */
-export const isInDoubt = ({ code }: LiveError): boolean =>
-  IN_DOUBT.includes(code);
+export const isInDoubt = ({ code }: LiveError): boolean => IN_DOUBT.includes(code);
 
 /** Waits until the server may know whether it executed a call that failed with this error. */
 export async function decided({ code }: LiveError): Promise<void> {
@@ -52,9 +42,7 @@ export const isUnsent = ({ code }: LiveError): boolean =>
 
 /** Whether it is of use to repeat a call that failed with this error. */
 export const isTransient = (error: LiveError): boolean =>
-  isInDoubt(error) ||
-  error.code === "client.unreachable" ||
-  NO_CAPACITY.includes(error.code);
+  isInDoubt(error) || error.code === "client.unreachable" || NO_CAPACITY.includes(error.code);
 
 /**
  * Repeats a call that may be executed twice until the server answers it: after a broken

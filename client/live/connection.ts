@@ -70,8 +70,7 @@ export class Connection {
       try {
         this.#read(data);
       } catch (cause) {
-        const message =
-          "The server sent something that is not of its protocol.";
+        const message = "The server sent something that is not of its protocol.";
         this.end(clientError("invalid_frame", message, cause));
       }
     };
@@ -117,9 +116,7 @@ export class Connection {
     this.#reports.ended({
       error,
       ...(code !== undefined && { code }),
-      ...(this.#loggedInAt !== undefined && {
-        lasted: performance.now() - this.#loggedInAt,
-      }),
+      ...(this.#loggedInAt !== undefined && { lasted: performance.now() - this.#loggedInAt }),
     });
   }
 

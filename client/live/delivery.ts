@@ -1,11 +1,5 @@
 import type { SentEvent } from "../../schemas/live/index.js";
-import {
-  decided,
-  isInDoubt,
-  isUnsent,
-  persist,
-  type Client,
-} from "./client.js";
+import { decided, isInDoubt, isUnsent, persist, type Client } from "./client.js";
 import { clientError, type LiveError } from "./error.js";
 import type { Membership } from "./membership.js";
 import type { CallOptions } from "./options.js";
@@ -13,9 +7,7 @@ import type { Pace } from "./pace.js";
 import { eventsAfter, eventsBefore, NEWEST } from "./pages.js";
 
 /** The content of a message: its type, and the fields of that type. Other keys are kept. */
-export type MessageContent = { readonly type: string } & Readonly<
-  Record<string, unknown>
->;
+export type MessageContent = { readonly type: string } & Readonly<Record<string, unknown>>;
 
 /** A message on its way to the server. */
 export interface Draft {
@@ -28,12 +20,16 @@ export interface Draft {
   after?: number | undefined;
   /** Why an attempt that was given up may have arrived. */
   doubt?: LiveError | undefined;
-  /** Whether its author has given it up. */
-  isOver(): boolean;
-  /** The time limit for a call that is made now. */
-  timeLeft?(): CallOptions;
   /** An attempt begins, or has to wait once more. */
-  attempt?(isUnderWay: boolean): void;
+  attempt(isUnderWay: boolean): void;
+}
+
+/** How long a message is wanted. */
+interface Limits {
+  /** Whether its author has given it up. */
+  readonly isOver: () => boolean;
+  /** The time limit for a call that is made now. */
+  readonly timeLeft: () => CallOptions;
 }
 
 /**
@@ -70,11 +66,10 @@ export class Delivery {
    * Waits for connections.
    * @returns the event of the message.
    */
-  async deliver(draft: Draft): Promise<SentEvent> {
-    const isOver = () => draft.isOver();
+  async deliver(draft: Draft, { isOver, timeLeft }: Limits): Promise<SentEvent> {
     if (draft.doubt) {
       // A message in doubt is sent again: the user asked for that and knows the doubt.
-      const event = await this.#find(draft, draft.doubt).catch(() => undefined);
+      const event = await this.#find(draft, draft.doubt, isOver).catch(() => undefined);
       if (event) return event;
       draft.doubt = undefined;
     }
@@ -88,17 +83,16 @@ export class Delivery {
     const attempt = async () => {
       if (draft.joins) await this.#membership.ensure();
       if (!isOver()) await this.#pace.turn();
-      // This error reaches no caller.
-      if (isOver()) throw clientError("timeout", "Too late.");
+      if (isOver()) throw clientError("canceled", "The message was canceled.");
       draft.after = before;
-      draft.attempt?.(true);
-      return this.#client.call("chat.send", payload, draft.timeLeft?.());
+      draft.attempt(true);
+      return this.#client.call("chat.send", payload, timeLeft());
     };
     const isRepeated = (error: LiveError) => {
       const isTooMany = error.code === "protocol.rate_limited";
       if (isTooMany) this.#pace.refused();
       const isAgain = isTooMany || isUnsent(error);
-      if (isAgain) draft.attempt?.(false);
+      if (isAgain) draft.attempt(false);
       return isAgain;
     };
     for (let hasJoined = false; ;) {
@@ -114,7 +108,7 @@ export class Delivery {
         }
         if (isOver() || !isInDoubt(error)) throw error;
         await decided(error);
-        const event = await this.#find(draft, error);
+        const event = await this.#find(draft, error, isOver);
         if (event) return event;
         if (isOver()) throw error;
       }
@@ -137,7 +131,11 @@ export class Delivery {
    * this connection; a call that an earlier connection did not deliver counts as lost.
    * @param doubt why it may have arrived, thrown if that stays unknown.
    */
-  async #find(draft: Draft, doubt: LiveError): Promise<SentEvent | undefined> {
+  async #find(
+    draft: Draft,
+    doubt: LiveError,
+    isOver: () => boolean,
+  ): Promise<SentEvent | undefined> {
     if (draft.after === undefined) throw doubt;
     let isUnclear = false;
     for (let after = draft.after; ;) {
@@ -145,7 +143,7 @@ export class Delivery {
         this.#client,
         this.#channel,
         after,
-        () => draft.isOver(),
+        isOver,
       ).catch(() => {
         throw doubt;
       });
@@ -167,8 +165,7 @@ export const stamped = (
   content: string | MessageContent,
   localId = randomId(),
 ): MessageContent & { readonly local_id: string } => {
-  const whole =
-    typeof content === "string" ? { type: "text", body: content } : content;
+  const whole = typeof content === "string" ? { type: "text", body: content } : content;
   const json = JSON.stringify({ ...whole, local_id: localId });
   return JSON.parse(json) as MessageContent & { local_id: string };
 };
@@ -190,8 +187,7 @@ const isDeletion = ({ content }: Kind): boolean => content.type === "deleted";
 export const isEventOf = (draft: Kind, event: SentEvent): boolean =>
   isDeletion(draft)
     ? event.replaces === draft.replaces && event.content.type === "deleted"
-    : isSameKind(draft, event) &&
-      event.content.local_id === draft.content.local_id;
+    : isSameKind(draft, event) && event.content.local_id === draft.content.local_id;
 
 /** An edit keeps the `local_id` neither of the message nor of another edit. */
 const isChanged = (draft: Kind, event: SentEvent): boolean =>

@@ -10,6 +10,7 @@ import type { LiveProblem } from "../../schemas/live/index.js";
  * - `client.unreachable`: there is no connection. Nothing was sent.
  * - `client.timeout`: no answer came in time. The server may still execute the call.
  * - `client.overloaded`: too many calls are open. Nothing was sent.
+ * - `client.canceled`: the program gave up a message before it was sent.
  * - `client.unconfirmed`: an earlier visit sent a message, and ended before the answer.
  * - `client.invalid_frame`: the server sent a frame outside the protocol.
  */
@@ -40,19 +41,11 @@ type ClientReason =
   | "disconnected"
   | "unreachable"
   | "timeout"
+  | "canceled"
   | "overloaded"
   | "unconfirmed"
   | "invalid_frame";
 
 /** An error of the client itself. */
-export const clientError = (
-  reason: ClientReason,
-  message: string,
-  cause?: unknown,
-): LiveError =>
-  new LiveError(
-    `client.${reason}`,
-    message,
-    {},
-    cause === undefined ? {} : { cause },
-  );
+export const clientError = (reason: ClientReason, message: string, cause?: unknown): LiveError =>
+  new LiveError(`client.${reason}`, message, {}, cause === undefined ? {} : { cause });

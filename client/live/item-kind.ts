@@ -1,7 +1,14 @@
 import type { Client } from "./client.js";
 import type { Doubt } from "./doubts.js";
-import { find, type Listed, pin, put, remove } from "./listed.js";
+import { find, isSame, type Listed, pin, put, remove } from "./listed.js";
 import { roomIn } from "./state.js";
+import type {
+  ListedPoll,
+  ListedQuestion,
+  SentPoll,
+  SentQuestion,
+} from "../../schemas/live/index.js";
+import { isPublic, isVisible } from "../../schemas/plain/items.js";
 
 /** The change of a list by a push or an answer. */
 export interface Change<T> {
@@ -43,17 +50,10 @@ export abstract class ItemKind<T extends Listed, S extends Listed> {
    * @param known the item as it is listed now.
    * @param order the command that it answers; undefined if the server pushed it.
    */
-  protected abstract listed(
-    item: S,
-    known: T | undefined,
-    order?: Order,
-  ): T | undefined;
+  protected abstract listed(item: S, known: T | undefined, order?: Order): T | undefined;
 
   /** Whether the user may have done more than the push of an item says. */
-  protected abstract doubt(
-    now: T | undefined,
-    known: T | undefined,
-  ): Doubt | undefined;
+  protected abstract doubt(now: T | undefined, known: T | undefined): Doubt | undefined;
 
   /** The list after a push. */
   pushed(items: readonly T[], name: string, data: unknown): Change<T> {
@@ -81,12 +81,7 @@ export abstract class ItemKind<T extends Listed, S extends Listed> {
   }
 
   /** The list after a command that this client called. */
-  answered(
-    items: readonly T[],
-    name: string,
-    payload: unknown,
-    result: unknown,
-  ): Change<T> {
+  answered(items: readonly T[], name: string, payload: unknown, result: unknown): Change<T> {
     const { id } = payload as { id: string };
     const action = this.#actionOf(name);
     switch (action) {
@@ -146,3 +141,89 @@ const list = <T extends Listed>(
   { id }: Listed,
   now: T | undefined,
 ): readonly T[] => (now ? put(items, now) : remove(items, id));
+
+/** How a list of polls changes. */
+export class PollKind extends ItemKind<ListedPoll, SentPoll> {
+  readonly module = "poll";
+
+  list(): Promise<ListedPoll[]> {
+    return this.client.call("poll.list", { room: this.room });
+  }
+
+  own({ answers }: ListedPoll): unknown {
+    return answers;
+  }
+
+  protected listed(
+    poll: SentPoll,
+    known: ListedPoll | undefined,
+    order?: Order,
+  ): ListedPoll | undefined {
+    if (!isPublic(poll) && !this.may("manage")) return undefined;
+    const chosen =
+      order?.action === "vote"
+        ? (order.payload as { options: string[] }).options
+        : (known?.answers ?? []);
+    const answers = poll.options.map(({ id }) => id).filter((id) => chosen.includes(id));
+    return { ...poll, ...(answers.length > 0 && { answers }) };
+  }
+
+  /** Whether the user may have voted, or withdrawn the vote, on another connection. */
+  protected doubt(now: ListedPoll | undefined, known: ListedPoll | undefined): Doubt | undefined {
+    if (!now) return undefined;
+    const { state, results, answers } = now;
+    const seesAllResults = this.may("manage") || this.may("early_results");
+    // Exactly the voters see them.
+    if (state === "open" && !seesAllResults) {
+      if (Boolean(results) !== Boolean(answers)) return "certainly";
+    }
+    if (!results || isSame(known?.results, results)) return undefined;
+    if (state === "open") return "perhaps";
+    const hasVotes = Object.values(results).some((votes) => votes > 0);
+    return known || !hasVotes ? undefined : "certainly";
+  }
+}
+
+/** How a list of questions changes. */
+export class QuestionKind extends ItemKind<ListedQuestion, SentQuestion> {
+  readonly module = "question";
+  /** The ids of questions that are known to be the user's own; the server does not say it. */
+  readonly #own = new Set<string>();
+
+  async list(): Promise<ListedQuestion[]> {
+    const list = await this.client.call("question.list", { room: this.room });
+    if (!this.may("moderate")) {
+      for (const { id, state } of list) {
+        if (state !== "visible") this.#own.add(id);
+      }
+    }
+    return list;
+  }
+
+  own({ voted }: ListedQuestion): unknown {
+    return voted;
+  }
+
+  protected listed(
+    question: SentQuestion,
+    known: ListedQuestion | undefined,
+    order?: Order,
+  ): ListedQuestion | undefined {
+    const { id } = question;
+    if (order?.action === "ask") this.#own.add(id);
+    const isSeen = isVisible(question) || this.may("moderate") || this.#own.has(id);
+    if (!isSeen) return undefined;
+    const { vote = true } = (order?.payload ?? {}) as { vote?: unknown };
+    const isVote = order?.action === "vote";
+    return { ...question, voted: isVote ? vote === true : (known?.voted ?? false) };
+  }
+
+  protected doubt(
+    now: ListedQuestion | undefined,
+    known: ListedQuestion | undefined,
+  ): Doubt | undefined {
+    if (!known) return now && now.score > 0 ? "certainly" : undefined;
+    // A hidden one may be one that the user asked on another connection.
+    return now?.score === known.score ? undefined : "perhaps";
+  }
+}

@@ -4,9 +4,7 @@ import type { Orders } from "./orders.js";
 import type { RoomList } from "./room-list.js";
 
 /** The items of one kind in a room that the user may see, and the commands that all kinds have. */
-export abstract class Items<T extends Listed> implements AsyncIterable<
-  readonly T[]
-> {
+export abstract class Items<T extends Listed> implements AsyncIterable<readonly T[]> {
   /** With which the names of the commands begin. */
   protected abstract readonly kind: "question" | "poll";
   protected readonly orders: Orders;

@@ -43,9 +43,7 @@ export class Line {
       this.#open.add(refuse);
       const isOver = () => !this.#open.has(refuse);
       const timeLeft = () =>
-        timeout === undefined
-          ? {}
-          : { timeout: Math.max(0, deadline - performance.now()) };
+        timeout === undefined ? {} : { timeout: Math.max(0, deadline - performance.now()) };
       this.#last = this.#last.then(async () => {
         if (isOver()) return;
         try {

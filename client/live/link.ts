@@ -81,11 +81,7 @@ export class Link {
       const who = token === undefined ? guest : { token };
       const connection = new Connection(
         new Socket(this.#url),
-        {
-          login: { ...who, changes: true },
-          timeout: this.#timeout,
-          heartbeat: this.#heartbeat,
-        },
+        { login: { ...who, changes: true }, timeout: this.#timeout, heartbeat: this.#heartbeat },
         {
           authenticated: (answer) => {
             this.#retries.loggedIn();

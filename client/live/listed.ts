@@ -11,31 +11,21 @@ export interface Listed {
 /** As many as the server lists. */
 const MAX_ITEMS = 1000;
 
-export const find = <T extends Listed>(
-  items: readonly T[],
-  id: string,
-): T | undefined => items.find((item) => item.id === id);
+export const find = <T extends Listed>(items: readonly T[], id: string): T | undefined =>
+  items.find((item) => item.id === id);
 
 /** Adds an item by its time, or puts it in the place of an earlier state. */
-export function put<T extends Listed>(
-  items: readonly T[],
-  item: T,
-): readonly T[] {
+export function put<T extends Listed>(items: readonly T[], item: T): readonly T[] {
   const others = item.is_pinned ? pin(items, item.id) : items;
   const index = others.findIndex(({ id }) => id === item.id);
   if (index >= 0) {
     return isSame(others[index], item) ? others : others.with(index, item);
   }
-  const before = others.findLastIndex(
-    ({ timestamp }) => timestamp <= item.timestamp,
-  );
+  const before = others.findLastIndex(({ timestamp }) => timestamp <= item.timestamp);
   return bounded(others.toSpliced(before + 1, 0, item));
 }
 
-export const remove = <T extends Listed>(
-  items: readonly T[],
-  id: string,
-): readonly T[] =>
+export const remove = <T extends Listed>(items: readonly T[], id: string): readonly T[] =>
   find(items, id) ? items.filter((item) => item.id !== id) : items;
 
 /** @param pinned the id of the only one that is pinned; undefined for none. */
@@ -66,9 +56,6 @@ export function isSame(a: unknown, b: unknown): boolean {
   return (
     Array.isArray(a) === Array.isArray(b) &&
     keys.length === Object.keys(b).length &&
-    keys.every(
-      (key) =>
-        Object.hasOwn(b, key) && isSame(a[key as never], b[key as never]),
-    )
+    keys.every((key) => Object.hasOwn(b, key) && isSame(a[key as never], b[key as never]))
   );
 }

@@ -19,11 +19,7 @@ export class Membership {
   #ensuring: Promise<void> | undefined;
 
   /** @param report takes why the user could not join again. */
-  constructor(
-    client: Client,
-    channel: string,
-    report: (error: unknown) => void,
-  ) {
+  constructor(client: Client, channel: string, report: (error: unknown) => void) {
     this.#client = client;
     this.#channel = channel;
     this.#report = report;
@@ -52,9 +48,7 @@ export class Membership {
       await this.#client.connected();
       if (this.kind === "none") await this.join({});
     };
-    this.#ensuring ??= persist(join).finally(
-      () => (this.#ensuring = undefined),
-    );
+    this.#ensuring ??= persist(join).finally(() => (this.#ensuring = undefined));
     return this.#ensuring;
   }
 

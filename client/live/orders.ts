@@ -20,8 +20,7 @@ export class Orders {
     options?: CallOptions,
   ): Promise<Commands[N]["result"]> {
     return this.#line.add(
-      (isOver, timeLeft) =>
-        persist(() => this.#send(name, payload, timeLeft), isOver),
+      (isOver, timeLeft) => persist(() => this.#send(name, payload, timeLeft), isOver),
       options,
     );
   }
@@ -38,15 +37,13 @@ export class Orders {
   ): Promise<Commands[N]["result"]> {
     return this.#line.add(
       (isOver, timeLeft) =>
-        persist(
-          () => this.#send(name, payload, timeLeft),
-          isOver,
-          isUnsent,
-        ).catch((cause: LiveError) => {
-          if (!isInDoubt(cause)) throw cause;
-          const message = `${name} may have been executed: ${cause.message}`;
-          throw new LiveError(cause.code, message, {}, { cause });
-        }),
+        persist(() => this.#send(name, payload, timeLeft), isOver, isUnsent).catch(
+          (cause: LiveError) => {
+            if (!isInDoubt(cause)) throw cause;
+            const message = `${name} may have been executed: ${cause.message}`;
+            throw new LiveError(cause.code, message, {}, { cause });
+          },
+        ),
       options,
     );
   }

@@ -1,13 +1,10 @@
 import type { SentEvent } from "../../schemas/live/index.js";
 import { isInDoubt, type Client } from "./client.js";
-import {
-  isEventOf,
-  stamped,
-  type Draft,
-  type MessageContent,
-} from "./delivery.js";
+import { type Delivery, isEventOf, stamped, type Draft, type MessageContent } from "./delivery.js";
 import { clientError, type LiveError } from "./error.js";
 import { Listeners } from "./events.js";
+import { Line } from "./line.js";
+import type { CallOptions } from "./options.js";
 import { plainEvent } from "./pages.js";
 
 /** A message that the server has not confirmed. It is plain data, but for `error`. */
@@ -30,10 +27,23 @@ export interface WaitingMessage {
   readonly after?: number;
 }
 
-/**
- * The unconfirmed messages of a page to a channel. A message that cannot be sent stays until
- * the user decides.
- */
+/** How a message is sent. */
+export interface SendOptions extends CallOptions {
+  /**
+   * For pages: the user becomes a member if need be, and the message is in `channel.outbox` until
+   * the server confirms it. If it fails, it stays there until `retry` or `cancel`.
+   */
+  keep?: boolean;
+}
+
+/** A message on its way. It resolves to its event, as the server has stored it. */
+export interface Message extends Promise<SentEvent> {
+  /** Also `local_id` in the content of the event. */
+  readonly localId: string;
+  readonly content: MessageContent;
+}
+
+/** The unconfirmed messages of a page to a channel: those sent with `keep`. */
 export interface Outbox {
   /** In the order of sending. A new list after each change. */
   readonly messages: readonly WaitingMessage[];
@@ -44,12 +54,6 @@ export interface Outbox {
    * @returns ends it.
    */
   onChange(listener: (sent: SentEvent | undefined) => unknown): () => void;
-
-  /**
-   * Sends a message after all earlier ones. The user becomes a member if need be.
-   * @param content a text, or the content of a message of any type.
-   */
-  post(content: string | MessageContent): WaitingMessage;
 
   /**
    * Sends a message that failed once more. If the message may have arrived, the client looks
@@ -77,25 +81,19 @@ interface Post extends Draft {
   error?: LiveError | undefined;
 }
 
-/** The messages of an {@link Outbox}. */
-export class Posts implements Outbox {
+/** Sends the messages of a channel one after the other, and keeps the list of a page's messages. */
+export class Sender implements Outbox {
   readonly #client: Client;
-  readonly #send: (post: Draft) => Promise<SentEvent>;
+  readonly #delivery: Delivery;
+  readonly #line = new Line();
   readonly #listeners: Listeners;
   #posts: readonly Post[] = [];
   #messages: readonly WaitingMessage[] = [];
 
-  /**
-   * @param send brings a message to the server, after all earlier ones.
-   * @param report takes the errors of listeners.
-   */
-  constructor(
-    client: Client,
-    send: (post: Draft) => Promise<SentEvent>,
-    report: (error: unknown) => void,
-  ) {
+  /** @param report takes the errors of listeners. */
+  constructor(client: Client, delivery: Delivery, report: (error: unknown) => void) {
     this.#client = client;
-    this.#send = send;
+    this.#delivery = delivery;
     this.#listeners = new Listeners(report);
   }
 
@@ -104,16 +102,22 @@ export class Posts implements Outbox {
   }
 
   onChange(listener: (sent: SentEvent | undefined) => unknown): () => void {
-    return this.#listeners.add(
-      "change",
-      listener as (sent: unknown) => unknown,
-    );
+    return this.#listeners.add("change", listener as (sent: unknown) => unknown);
   }
 
-  post(content: string | MessageContent): WaitingMessage {
-    const post = this.#postOf(stamped(content));
-    this.#add(post);
-    return messageOf(post);
+  /**
+   * Sends a message after all earlier ones. It waits for connections.
+   * @param given a text, or the content of a message of any type.
+   * @param replaces the id of the event that it edits or deletes.
+   */
+  send(
+    given: string | MessageContent,
+    replaces: number | undefined,
+    { keep = false, ...options }: SendOptions = {},
+  ): Message {
+    const post = this.#postOf(stamped(given), { replaces, joins: keep });
+    const sent = keep ? this.#keep(post, options) : this.#add(post, options);
+    return Object.assign(sent, { localId: post.localId, content: post.content });
   }
 
   retry(localId: string): void {
@@ -122,7 +126,7 @@ export class Posts implements Outbox {
     // A refused message did not arrive; events may have come meanwhile.
     if (!post.doubt) post.after = undefined;
     post.error = undefined;
-    this.#add(post);
+    void this.#keep(post);
   }
 
   cancel(localId: string): WaitingMessage | undefined {
@@ -131,12 +135,10 @@ export class Posts implements Outbox {
     return message;
   }
 
-  restore(
-    messages: readonly Pick<WaitingMessage, "content" | "after">[],
-  ): void {
+  restore(messages: readonly Pick<WaitingMessage, "content" | "after">[]): void {
     for (const { content, after } of messages) {
       const localId = content["local_id"] as string | undefined;
-      const post = this.#postOf(stamped(content, localId), after);
+      const post = this.#postOf(stamped(content, localId), { after, joins: true });
       if (this.#find(post.localId)) continue;
       this.#posts = [...this.#posts, post];
       const message = "An earlier visit ended before it was confirmed.";
@@ -157,38 +159,51 @@ export class Posts implements Outbox {
     return this.#posts.find((post) => post.localId === localId);
   }
 
+  /** Rejects what waits. */
+  end(error: LiveError): void {
+    this.#line.end(error);
+  }
+
   #postOf(
     content: MessageContent & { readonly local_id: string },
-    after?: number,
+    rest: Pick<Draft, "replaces" | "joins" | "after">,
   ): Post {
     const post: Post = {
+      ...rest,
       localId: content.local_id,
       content,
-      after,
-      joins: true,
       isUnderWay: false,
-      isOver: () => post.error !== undefined || !this.#posts.includes(post),
       attempt: (isUnderWay) => {
         post.isUnderWay = isUnderWay;
-        this.#changed();
+        if (this.#posts.includes(post)) this.#changed();
       },
     };
     return post;
   }
 
   /** Puts a message at the end of the list, and sends it. */
-  #add(post: Post): void {
+  #keep(post: Post, options?: CallOptions): Promise<SentEvent> {
     this.#posts = [...this.#posts.filter((it) => it !== post), post];
     this.#changed();
-    this.#send(post).then(
+    const sent = this.#add(post, options, () => !post.error && this.#posts.includes(post));
+    sent.then(
       (event) => this.#remove(post, event),
       (error: LiveError) => this.#fail(post, error),
     );
+    return sent;
+  }
+
+  /** @param isWanted whether its author has not given it up. */
+  #add(post: Post, options?: CallOptions, isWanted = () => true): Promise<SentEvent> {
+    return this.#line.add((isOver, timeLeft) => {
+      const limits = { isOver: () => isOver() || !isWanted(), timeLeft };
+      return this.#delivery.deliver(post, limits);
+    }, options);
   }
 
   #fail(post: Post, error: LiveError): void {
     // A page that closes keeps unsent messages.
-    if (post.isOver() || error.code === "client.closed") return;
+    if (post.error || !this.#posts.includes(post) || error.code === "client.closed") return;
     post.isUnderWay = false;
     post.error = error;
     post.doubt = isInDoubt(error) ? error : undefined;
@@ -207,13 +222,7 @@ export class Posts implements Outbox {
   }
 }
 
-const messageOf = ({
-  localId,
-  content,
-  isUnderWay,
-  error,
-  after,
-}: Post): WaitingMessage => ({
+const messageOf = ({ localId, content, isUnderWay, error, after }: Post): WaitingMessage => ({
   localId,
   content,
   state: error ? "failed" : isUnderWay ? "sending" : "waiting",

@@ -16,8 +16,7 @@ export function plainEvent(event: SentEvent): SentEvent {
   return plain;
 }
 
-const isTooLarge = (error: unknown) =>
-  (error as LiveError).code === "server.too_large";
+const isTooLarge = (error: unknown) => (error as LiveError).code === "server.too_large";
 
 /**
  * The oldest events after an id. It waits for connections.

@@ -49,16 +49,9 @@ export class Polls extends Items<ListedPoll> {
    * Creates a poll, as a manager. If the connection breaks before the answer, it is unknown
    * whether it was created; it is not created again.
    */
-  async create(
-    { options, ...draft }: PollDraft,
-    callOptions?: CallOptions,
-  ): Promise<SentPoll> {
+  async create({ options, ...draft }: PollDraft, callOptions?: CallOptions): Promise<SentPoll> {
     const payload = { ...draft, options: [...options], room: this.room };
-    const { poll } = await this.orders.once(
-      "poll.create",
-      payload,
-      callOptions,
-    );
+    const { poll } = await this.orders.once("poll.create", payload, callOptions);
     return poll;
   }
 
@@ -88,19 +81,10 @@ export class Polls extends Items<ListedPoll> {
     { options, ...changes }: PollChanges,
     callOptions?: CallOptions,
   ): Promise<SentPoll> {
-    const payload = {
-      ...changes,
-      ...(options && { options: [...options] }),
-      room: this.room,
-      id,
-    };
+    const payload = { ...changes, ...(options && { options: [...options] }), room: this.room, id };
     const addsOptions = options?.some(({ id }) => !id);
     const send = addsOptions ? "once" : "persist";
-    const { poll } = await this.orders[send](
-      "poll.update",
-      payload,
-      callOptions,
-    );
+    const { poll } = await this.orders[send]("poll.update", payload, callOptions);
     return poll;
   }
 

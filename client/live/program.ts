@@ -66,9 +66,7 @@ export class Program implements AsyncIterable<ProgramState> {
   stage(room: string | null, time: number = this.now()): Stage {
     const { sessions = [] } = this.#current ?? {};
     return onStage(
-      sessions.filter(
-        ({ room_id, state }) => room_id === room && state === "public",
-      ),
+      sessions.filter(({ room_id, state }) => room_id === room && state === "public"),
       time,
     );
   }
@@ -77,11 +75,7 @@ export class Program implements AsyncIterable<ProgramState> {
    * Marks a session, or ends that.
    * @throws {LiveError} `program.unknown`, `program.too_many`, or a code of the client.
    */
-  async favorite(
-    session: string,
-    on: boolean,
-    options?: CallOptions,
-  ): Promise<void> {
+  async favorite(session: string, on: boolean, options?: CallOptions): Promise<void> {
     await this.#client.call("program.favorite", { session, on }, options);
     const { favorites = [] } = this.#current ?? {};
     if (favorites.includes(session) === on) return;

@@ -37,10 +37,7 @@ export class Questions extends Items<ListedQuestion> {
    * @returns the question: in the state `mod_queue` if a moderator has to admit it.
    * @throws {LiveError} `question.named` if the room shows who asked, against `named: false`.
    */
-  async ask(
-    content: string,
-    { named, ...options }: AskOptions = {},
-  ): Promise<SentQuestion> {
+  async ask(content: string, { named, ...options }: AskOptions = {}): Promise<SentQuestion> {
     const { question } = await this.orders.once(
       "question.ask",
       { room: this.room, content, ...(named !== undefined && { named }) },
@@ -50,24 +47,14 @@ export class Questions extends Items<ListedQuestion> {
   }
 
   /** Votes for a question, or withdraws the vote. */
-  async vote(
-    id: string,
-    vote = true,
-    options?: CallOptions,
-  ): Promise<SentQuestion> {
+  async vote(id: string, vote = true, options?: CallOptions): Promise<SentQuestion> {
     const payload = { room: this.room, id, vote };
-    return (await this.orders.persist("question.vote", payload, options))
-      .question;
+    return (await this.orders.persist("question.vote", payload, options)).question;
   }
 
   /** Changes a question, as a moderator. */
-  async update(
-    id: string,
-    changes: QuestionChanges,
-    options?: CallOptions,
-  ): Promise<SentQuestion> {
+  async update(id: string, changes: QuestionChanges, options?: CallOptions): Promise<SentQuestion> {
     const payload = { ...changes, room: this.room, id };
-    return (await this.orders.persist("question.update", payload, options))
-      .question;
+    return (await this.orders.persist("question.update", payload, options)).question;
   }
 }

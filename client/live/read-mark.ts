@@ -15,11 +15,7 @@ export class ReadMark {
   #timer: ReturnType<typeof setTimeout> | undefined;
 
   /** @param report takes why the server refused it. */
-  constructor(
-    client: Client,
-    channel: string,
-    report: (error: unknown) => void,
-  ) {
+  constructor(client: Client, channel: string, report: (error: unknown) => void) {
     this.#client = client;
     this.#channel = channel;
     this.#report = report;

@@ -7,10 +7,7 @@ const MAX_WAITING = 1000;
 /** The part of a channel that a {@link Reader} uses. */
 export interface Source {
   /** The oldest events after an id; `isLast` if there are no more. */
-  fetch(
-    after: number,
-    isOver: () => boolean,
-  ): Promise<{ events: SentEvent[]; isLast: boolean }>;
+  fetch(after: number, isOver: () => boolean): Promise<{ events: SentEvent[]; isLast: boolean }>;
   /** The iteration has ended. */
   left(reader: Reader): void;
 }

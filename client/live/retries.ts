@@ -60,8 +60,7 @@ export class Retries {
   next({ code, lasted }: End): number {
     const isStable =
       lasted !== undefined &&
-      (lasted >= Math.min(this.#maxDelay, LASTS * this.#longest()) ||
-        code === SERVICE_RESTART);
+      (lasted >= Math.min(this.#maxDelay, LASTS * this.#longest()) || code === SERVICE_RESTART);
     if (isStable) this.#failures = 0;
     const longest = this.#longest();
     this.#failures++;

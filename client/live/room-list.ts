@@ -168,8 +168,7 @@ export class RoomList<T extends Listed> {
     if (before && isSame(before, now)) return false;
     this.#set(now);
     // Changes by others in the meantime come as pushes anyway.
-    const own = (items: readonly T[]) =>
-      items.map((item) => [item.id, this.#kind.own(item)]);
+    const own = (items: readonly T[]) => items.map((item) => [item.id, this.#kind.own(item)]);
     return !before || !isSame(own(before), own(now));
   }
 

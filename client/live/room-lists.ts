@@ -1,12 +1,10 @@
 import type { ListedPoll, ListedQuestion } from "../../schemas/live/index.js";
 import type { Client } from "./client.js";
 import { LiveError } from "./error.js";
-import type { Kind } from "./item-kind.js";
+import { type Kind, PollKind, QuestionKind } from "./item-kind.js";
 import type { Listed } from "./listed.js";
 import { Orders } from "./orders.js";
-import { PollKind } from "./poll-kind.js";
 import { Polls } from "./polls.js";
-import { QuestionKind } from "./question-kind.js";
 import { Questions } from "./questions.js";
 import { RoomList } from "./room-list.js";
 import { roomOf, type Rooms } from "./rooms.js";
@@ -38,10 +36,7 @@ export class RoomLists {
     const make = () => {
       const kind = new QuestionKind(this.#client, room);
       const list = this.#list<ListedQuestion>(room, kind);
-      return {
-        face: new Questions(room, list, new Orders(this.#client)),
-        list,
-      };
+      return { face: new Questions(room, list, new Orders(this.#client)), list };
     };
     return getOrMake(this.#questions, room, make).face;
   }

@@ -24,10 +24,7 @@ export class Rooms {
   /** The rooms that the present connection has entered, or is entering. */
   readonly #entered = new Map<string, Promise<unknown>>();
   readonly #emit: (name: string, data: object) => void;
-  readonly #call: (
-    name: "room.enter" | "room.leave",
-    room: string,
-  ) => Promise<unknown>;
+  readonly #call: (name: "room.enter" | "room.leave", room: string) => Promise<unknown>;
 
   /**
    * @param emit reports which rooms of the program were restored, and which were lost.
@@ -89,10 +86,7 @@ export class Rooms {
 
   /** Enters a room, unless the present connection has done so. */
   enter(room: string): Promise<unknown> {
-    return (
-      this.#entered.get(room) ??
-      this.#track(room, this.#call("room.enter", room))
-    );
+    return this.#entered.get(room) ?? this.#track(room, this.#call("room.enter", room));
   }
 
   /** The room was deleted. */

@@ -54,10 +54,7 @@ type Changes = {
 
 /** The changes of a push. */
 const changes: Changes = {
-  "world.updated": (state, data) => ({
-    ...data,
-    ...withRooms(state, data.rooms),
-  }),
+  "world.updated": (state, data) => ({ ...data, ...withRooms(state, data.rooms) }),
   "world.changed": (state, { world, permissions, ...changed }) => ({
     ...(world && { world }),
     ...(permissions && { permissions }),
@@ -77,19 +74,14 @@ const changes: Changes = {
   "room.schedule": ({ rooms }, { room, schedule_data }) => ({
     rooms: rooms.map((it) => (it.id === room ? { ...it, schedule_data } : it)),
   }),
-  "user.updated": ({ user }, data) =>
-    data.id === user.id ? { user: { ...user, ...data } } : {},
+  "user.updated": ({ user }, data) => (data.id === user.id ? { user: { ...user, ...data } } : {}),
   "announcement.created_or_updated": ({ announcements }, data) => {
     const others = without(announcements, data);
     if (!isShown(data)) return { announcements: others };
     const shown = { ...data, is_visible: true };
     return others.length === announcements.length
       ? { announcements: [...others, shown] }
-      : {
-          announcements: announcements.map((it) =>
-            it.id === data.id ? shown : it,
-          ),
-        };
+      : { announcements: announcements.map((it) => (it.id === data.id ? shown : it)) };
   },
   "chat.channels": (state, { channels }) => withChannels(state, channels),
   "chat.read_pointers": ({ readPointers }, pointers) => ({
@@ -98,9 +90,7 @@ const changes: Changes = {
   "chat.unread_pointers": ({ unreadPointers }, pointers) => ({
     unreadPointers: { ...unreadPointers, ...pointers },
   }),
-  "chat.notification_counts": (_, notificationCounts) => ({
-    notificationCounts,
-  }),
+  "chat.notification_counts": (_, notificationCounts) => ({ notificationCounts }),
   "chat.notification": ({ notificationCounts }, { event: { channel } }) => ({
     notificationCounts: {
       ...notificationCounts,
@@ -131,17 +121,12 @@ type Outcomes = {
 /** The changes of a command that the server pushes only to the user's other connections. */
 const outcomes: Outcomes = {
   "user.update": ({ user }, { profile, client_state }) => ({
-    user: {
-      ...user,
-      ...(profile && { profile }),
-      ...(client_state && { client_state }),
-    },
+    user: { ...user, ...(profile && { profile }), ...(client_state && { client_state }) },
   }),
   "chat.join": (state, { channel, volatile }, { unread_pointer }) => {
     const id = String(channel);
     const { channels } = state;
-    if (isVolatile(state, id, volatile) || channels.some((it) => it.id === id))
-      return {};
+    if (isVolatile(state, id, volatile) || channels.some((it) => it.id === id)) return {};
     return withChannels(state, [...channels, { id, unread_pointer }]);
   },
   "chat.leave": (state, { channel }) =>
@@ -156,16 +141,9 @@ const outcomes: Outcomes = {
 };
 
 /** The state after a push; the same object if the push changes nothing in it. */
-export function nextState(
-  state: LiveState,
-  name: string,
-  data: unknown,
-): LiveState {
+export function nextState(state: LiveState, name: string, data: unknown): LiveState {
   if (!Object.hasOwn(changes, name)) return state;
-  const change = changes[name as keyof Pushes] as (
-    state: LiveState,
-    data: unknown,
-  ) => object;
+  const change = changes[name as keyof Pushes] as (state: LiveState, data: unknown) => object;
   return { ...state, ...change(state, data) };
 }
 
@@ -198,9 +176,7 @@ function isVolatile(state: LiveState, id: string, choice: unknown): boolean {
 }
 
 const pointersOf = (channels: readonly SentChannel[]): Pointers =>
-  Object.fromEntries(
-    channels.map(({ id, unread_pointer }) => [id, unread_pointer]),
-  );
+  Object.fromEntries(channels.map(({ id, unread_pointer }) => [id, unread_pointer]));
 
 /**
  * The changes of a new list of rooms. The channel of a room has the id of the room, and
@@ -216,24 +192,17 @@ function withRooms(state: LiveState, rooms: LiveState["rooms"]): object {
 
 /** The rooms whose chat the user may read. */
 const readIn = (rooms: LiveState["rooms"]): string[] =>
-  rooms
-    .filter(({ permissions }) => permissions.includes("room:chat.read"))
-    .map(({ id }) => id);
+  rooms.filter(({ permissions }) => permissions.includes("room:chat.read")).map(({ id }) => id);
 
 /** The changes of a new list of channels. */
 function withChannels(state: LiveState, channels: SentChannel[]): object {
   const unreadPointers = { ...state.unreadPointers };
   for (const { id } of state.channels) delete unreadPointers[id];
-  return {
-    channels,
-    unreadPointers: { ...unreadPointers, ...pointersOf(channels) },
-  };
+  return { channels, unreadPointers: { ...unreadPointers, ...pointersOf(channels) } };
 }
 
-const without = <T extends { id: string }>(
-  list: readonly T[],
-  { id }: { id: string },
-): T[] => list.filter((it) => it.id !== id);
+const without = <T extends { id: string }>(list: readonly T[], { id }: { id: string }): T[] =>
+  list.filter((it) => it.id !== id);
 
 /** The push leaves out `is_visible` if the announcement was not visible before. */
 const isShown = ({
@@ -241,8 +210,7 @@ const isShown = ({
   state,
   show_until: until,
 }: Pushes["announcement.created_or_updated"]): boolean =>
-  is_visible ??
-  isVisible({ state, show_until: until === null ? null : Date.parse(until) });
+  is_visible ?? isVisible({ state, show_until: until === null ? null : Date.parse(until) });
 
 /** A room that the user may see. */
 export const roomIn = (state: LiveState | undefined, id: string) =>

@@ -36,8 +36,7 @@ export class Subscription {
   read(after?: number): Reader {
     const reader: Reader = new Reader(
       {
-        fetch: (after, isOver) =>
-          eventsAfter(this.#client, this.#channel, after, isOver),
+        fetch: (after, isOver) => eventsAfter(this.#client, this.#channel, after, isOver),
         left: (reader) => this.#left(reader),
       },
       after,
@@ -93,10 +92,7 @@ export class Subscription {
     const channel = this.#channel;
     let after = this.#tail();
     const subscribe = () =>
-      this.#client.call("chat.subscribe", {
-        channel,
-        ...(after !== undefined && { after }),
-      });
+      this.#client.call("chat.subscribe", { channel, ...(after !== undefined && { after }) });
     try {
       const answer = await persist(subscribe, isOver).catch((error) => {
         if ((error as LiveError).code !== "server.too_large") throw error;

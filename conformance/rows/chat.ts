@@ -7,10 +7,7 @@ const NOBODY = "00000000-0000-4000-8000-000000000000";
 
 /** A sender of a direct message who does not listen gets no notice of it. */
 const because = "unread pointers are for all but the sender";
-const ofOwn = {
-  me: { of: "unread", because },
-  second: { of: "unread", because },
-};
+const ofOwn = { me: { of: "unread", because }, second: { of: "unread", because } };
 
 export const chatRows: Rows = {
   "chat.subscribe": {
@@ -26,11 +23,7 @@ export const chatRows: Rows = {
       users: { [ids.neighbor]: { id: ids.neighbor } },
     }),
   },
-  "chat.unsubscribe": {
-    inChannel: "any",
-    payload: ({ room }) => ({ channel: room }),
-    answer: {},
-  },
+  "chat.unsubscribe": { inChannel: "any", payload: ({ room }) => ({ channel: room }), answer: {} },
   "chat.join": {
     before: { joined: false },
     inChannel: "chat.join",
@@ -67,11 +60,7 @@ export const chatRows: Rows = {
     inChannel: "chat.send",
     payload: async (it) => {
       await it.message("neighbor");
-      return {
-        channel: it.room,
-        event_type: "channel.message",
-        content: text("Hello"),
-      };
+      return { channel: it.room, event_type: "channel.message", content: text("Hello") };
     },
     pushes: [["chat.event", "room"]],
   },
@@ -79,11 +68,7 @@ export const chatRows: Rows = {
     inChannel: "chat.send",
     payload: async (it) => {
       await it.read("elsewhere", await it.message("neighbor"));
-      return {
-        channel: it.room,
-        event_type: "channel.message",
-        content: text("Hello"),
-      };
+      return { channel: it.room, event_type: "channel.message", content: text("Hello") };
     },
     pushes: [
       ["chat.event", "room"],
@@ -98,13 +83,7 @@ export const chatRows: Rows = {
       content: text(`@${elsewhere}, @${outsider}, @${me} and @${NOBODY}`),
     }),
     pushes: [
-      [
-        "chat.mention_warning",
-        "me",
-        ({ ids }) => ({
-          missed_users: [{ id: ids.outsider }],
-        }),
-      ],
+      ["chat.mention_warning", "me", ({ ids }) => ({ missed_users: [{ id: ids.outsider }] })],
       ["chat.event", "room"],
       ["chat.notification", "elsewhere"],
       ["chat.unread_pointers", "neighbor moderator elsewhere silenced"],
@@ -112,11 +91,7 @@ export const chatRows: Rows = {
   },
   "chat.send: an edit": {
     inChannel: "chat.send",
-    refused: {
-      neighbor: "chat.denied",
-      elsewhere: "chat.denied",
-      moderator: "chat.denied",
-    },
+    refused: { neighbor: "chat.denied", elsewhere: "chat.denied", moderator: "chat.denied" },
     payload: async (it) => ({
       channel: it.room,
       event_type: "channel.message",
@@ -127,29 +102,17 @@ export const chatRows: Rows = {
       [
         "chat.event",
         "room",
-        ({ payload }) => ({
-          content: text("Better"),
-          replaces: payload.replaces,
-        }),
+        ({ payload }) => ({ content: text("Better"), replaces: payload.replaces }),
       ],
     ],
   },
   "chat.send: an edit after a member has read the message": {
     inChannel: "chat.send",
-    refused: {
-      neighbor: "chat.denied",
-      elsewhere: "chat.denied",
-      moderator: "chat.denied",
-    },
+    refused: { neighbor: "chat.denied", elsewhere: "chat.denied", moderator: "chat.denied" },
     payload: async (it) => {
       const replaces = await it.message("me");
       await it.read("elsewhere", replaces);
-      return {
-        channel: it.room,
-        event_type: "channel.message",
-        content: text("Better"),
-        replaces,
-      };
+      return { channel: it.room, event_type: "channel.message", content: text("Better"), replaces };
     },
     pushes: [
       ["chat.event", "room"],
@@ -172,8 +135,10 @@ export const chatRows: Rows = {
     inChannel: "chat.send",
     refused: {
       neighbor: "",
-      ...{ elsewhere: "chat.denied", moderator: "chat.denied" },
-      ...{ silenced: "chat.denied", outsider: "chat.denied" },
+      elsewhere: "chat.denied",
+      moderator: "chat.denied",
+      silenced: "chat.denied",
+      outsider: "chat.denied",
     },
     payload: async (it) => ({
       channel: await it.direct("me", "neighbor", "silenced"),
@@ -182,11 +147,7 @@ export const chatRows: Rows = {
     }),
     pushes: [
       ["chat.unread_pointers", "neighbor silenced"],
-      [
-        "chat.notification",
-        "neighbor silenced",
-        { event: { content: text("Psst") } },
-      ],
+      ["chat.notification", "neighbor silenced", { event: { content: text("Psst") } }],
     ],
     unaware: ofOwn,
   },
@@ -194,25 +155,21 @@ export const chatRows: Rows = {
     inChannel: "chat.send",
     refused: {
       neighbor: "",
-      ...{ elsewhere: "chat.denied", moderator: "chat.denied" },
-      ...{ silenced: "chat.denied", outsider: "chat.denied" },
+      elsewhere: "chat.denied",
+      moderator: "chat.denied",
+      silenced: "chat.denied",
+      outsider: "chat.denied",
     },
     payload: async (it) => {
       const channel = await it.direct("me", "neighbor");
       await it.hide(channel, "neighbor");
-      return {
-        channel,
-        event_type: "channel.message",
-        content: text("Psst"),
-      };
+      return { channel, event_type: "channel.message", content: text("Psst") };
     },
     pushes: [
       [
         "chat.channels",
         "neighbor",
-        ({ room, payload: { channel } }) => ({
-          channels: [{ id: room }, { id: channel }],
-        }),
+        ({ room, payload: { channel } }) => ({ channels: [{ id: room }, { id: channel }] }),
       ],
       ["chat.unread_pointers", "neighbor"],
       ["chat.notification", "neighbor", { event: { content: text("Psst") } }],
@@ -225,9 +182,15 @@ export const chatRows: Rows = {
       await it.message("neighbor");
       return { channel: it.room, count: 1, before_id: 2 ** 53 - 1 };
     },
-    answer: {
-      results: [{ event_type: "channel.message", type: "chat.event" }],
+    answer: { results: [{ event_type: "channel.message", type: "chat.event" }] },
+  },
+  "chat.search": {
+    inChannel: "chat.read",
+    payload: async (it) => {
+      await it.message("neighbor");
+      return { channel: it.room, query: "messag" };
     },
+    answer: { results: [{ event_type: "channel.message", type: "chat.event" }], more: false },
   },
   "chat.react": {
     inChannel: "chat.send",
@@ -237,22 +200,11 @@ export const chatRows: Rows = {
       reaction: "👍",
     }),
     answer: ({ ids }) => ({ reactions: { "👍": [ids.me] } }),
-    pushes: [
-      [
-        "chat.event.reaction",
-        "room",
-        ({ ids }) => ({
-          reactions: { "👍": [ids.me] },
-        }),
-      ],
-    ],
+    pushes: [["chat.event.reaction", "room", ({ ids }) => ({ reactions: { "👍": [ids.me] } })]],
   },
   "chat.mark_read": {
     inChannel: "any",
-    payload: async (it) => ({
-      channel: it.room,
-      id: await it.message("neighbor"),
-    }),
+    payload: async (it) => ({ channel: it.room, id: await it.message("neighbor") }),
     answer: {},
     pushes: [
       ["chat.read_pointers", "second"],

@@ -7,9 +7,7 @@ import { NAME, ROOM_RULES } from "../stage.js";
 export const eventRows: Rows = {
   "a world that REST changes": {
     act: (it) => it.changeWorld({ title: `${NAME}: other` }),
-    pushes: [
-      ["world.updated", "world", { world: { title: `${NAME}: other` } }],
-    ],
+    pushes: [["world.updated", "world", { world: { title: `${NAME}: other` } }]],
   },
   "a room that REST deletes": {
     act: (it) => it.deleteRoom(),
@@ -37,10 +35,7 @@ export const eventRows: Rows = {
   "a world that closes for some": {
     act: (it) =>
       it.changeWorld({
-        permission_config: {
-          ...defaultPermissionConfig,
-          "world.view": ["inside"],
-        },
+        permission_config: { ...defaultPermissionConfig, "world.view": ["inside"] },
       }),
     pushes: [
       ["world.updated", "world -outsider"],
@@ -49,7 +44,7 @@ export const eventRows: Rows = {
     ends: "outsider",
   },
   "a world that is deleted": {
-    inside: "no request deletes a world",
+    needs: "deleteWorld",
     act: (it) => it.deleteWorld(),
     pushes: [["error", "world", { code: "world.unknown_world" }]],
     ends: "world",
@@ -61,7 +56,7 @@ export const eventRows: Rows = {
   },
   "an announcement whose time is over": {
     // After the logins, which may take longer than it is shown.
-    act: async (it) => void (await it.announcement({ show_until: it.soon() })),
+    act: (it) => it.announcement({ show_until: it.soon() }),
     late: true,
     pushes: [
       ["announcement.created_or_updated", "world"],

@@ -1,133 +1,105 @@
-import type { Rows } from "../row.js";
+import type { CommandRow, Like, Push, Rows } from "../row.js";
+import type { PollChanges, Stage } from "../stage.js";
+
+const CHANGED = "poll.created_or_updated";
+const MANAGERS = "mine moderator";
 
 /** The results of a poll, for audiences that see the results of every poll. */
 const RESULTS = { poll: { results: {}, poll_type: undefined } };
+const SECRET = { poll: { results: undefined } };
 
 const PINNED = { poll: { is_pinned: true } };
 const UNPINNED = { poll: { is_pinned: false } };
 const UNPINNED_SECRET = { poll: { is_pinned: false, results: undefined } };
 
+const managed = (
+  payload: NonNullable<CommandRow["payload"]>,
+  pushes: readonly Push[],
+  answer?: Like,
+): CommandRow => ({
+  as: "moderator",
+  inRoom: "poll.manage",
+  payload,
+  pushes,
+  ...(answer && { answer }),
+});
+
+/** A payload about a new poll. */
+const about =
+  (fields: object = {}, changes?: PollChanges) =>
+  async (it: Stage) => {
+    const [id] = await it.poll(changes);
+    return { room: it.room, id, ...fields };
+  };
+
+/** The same while another poll is pinned. */
+const besidePinned =
+  (pinned: PollChanges, fields: object, changes?: PollChanges) => async (it: Stage) => {
+    const [other] = await it.poll(pinned);
+    await it.pinPoll(other);
+    return about(fields, changes)(it);
+  };
+
 export const pollRows: Rows = {
-  "poll.create": {
-    as: "moderator",
-    inRoom: "poll.manage",
-    payload: ({ room }) => ({
-      room,
-      content: "Tea?",
-      options: [{ content: "Yes" }, { content: "No" }],
-    }),
-    answer: { poll: { state: "draft", content: "Tea?" } },
-    pushes: [["poll.created_or_updated", "mine moderator", RESULTS]],
-  },
-  "poll.create: open": {
-    as: "moderator",
-    inRoom: "poll.manage",
-    payload: ({ room }) => ({ room, content: "Tea?", state: "open" }),
-    pushes: [
-      ["poll.created_or_updated", "mine moderator", { poll: { results: [] } }],
-      [
-        "poll.created_or_updated",
-        "neighbor silenced",
-        { poll: { results: undefined } },
-      ],
+  "poll.create": managed(
+    ({ room }) => ({ room, content: "Tea?", options: [{ content: "Yes" }, { content: "No" }] }),
+    [[CHANGED, MANAGERS, RESULTS]],
+    { poll: { state: "draft", content: "Tea?" } },
+  ),
+  "poll.create: open": managed(
+    ({ room }) => ({ room, content: "Tea?", state: "open" }),
+    [
+      [CHANGED, MANAGERS, { poll: { results: [] } }],
+      [CHANGED, "neighbor silenced", SECRET],
     ],
-  },
-  "poll.update: opened": {
-    as: "moderator",
-    inRoom: "poll.manage",
-    payload: async (it) => {
-      const [id] = await it.poll({ state: "draft" });
-      return { room: it.room, id, state: "open" };
-    },
-    answer: { poll: { state: "open", results: {} } },
-    pushes: [
-      ["poll.created_or_updated", "mine moderator", RESULTS],
-      [
-        "poll.created_or_updated",
-        "neighbor silenced",
-        { poll: { results: undefined } },
-      ],
+  ),
+  "poll.update: opened": managed(
+    about({ state: "open" }, { state: "draft" }),
+    [
+      [CHANGED, MANAGERS, RESULTS],
+      [CHANGED, "neighbor silenced", SECRET],
       ["chat.event", "room", { event_type: "channel.poll" }],
       ["chat.unread_pointers", "neighbor moderator elsewhere silenced"],
     ],
-  },
-  "poll.update: closed": {
-    as: "moderator",
-    inRoom: "poll.manage",
-    payload: async (it) => {
+    { poll: { state: "open", results: {} } },
+  ),
+  "poll.update: closed": managed(
+    async (it) => {
       const [id, yes] = await it.poll();
       await it.vote(id, "neighbor", yes);
       return { room: it.room, id, state: "closed" };
     },
-    pushes: [
+    [
       [
-        "poll.created_or_updated",
+        CHANGED,
         "room",
-        ({ payload }) => ({
-          poll: { id: payload.id, state: "closed", results: {} },
-        }),
+        ({ payload }) => ({ poll: { id: payload.id, state: "closed", results: {} } }),
       ],
     ],
-  },
-  "poll.update: hidden": {
-    as: "moderator",
-    inRoom: "poll.manage",
-    payload: async (it) => {
-      const [id] = await it.poll();
-      return { room: it.room, id, state: "archived" };
-    },
-    pushes: [
-      ["poll.created_or_updated", "room", { poll: { state: "archived" } }],
+  ),
+  "poll.update: hidden": managed(about({ state: "archived" }), [
+    [CHANGED, "room", { poll: { state: "archived" } }],
+  ]),
+  "poll.update: pinned": managed(
+    besidePinned({}, { is_pinned: true }),
+    [
+      [CHANGED, "room", PINNED],
+      [CHANGED, MANAGERS, UNPINNED],
+      [CHANGED, "neighbor silenced", UNPINNED_SECRET],
     ],
-  },
-  "poll.update: pinned": {
-    as: "moderator",
-    inRoom: "poll.manage",
-    payload: async (it) => {
-      const [[id], [other]] = [await it.poll(), await it.poll()];
-      await it.pinPoll(other);
-      return { room: it.room, id, is_pinned: true };
-    },
-    answer: { poll: { is_pinned: true } },
-    pushes: [
-      ["poll.created_or_updated", "room", PINNED],
-      ["poll.created_or_updated", "mine moderator", UNPINNED],
-      ["poll.created_or_updated", "neighbor silenced", UNPINNED_SECRET],
+    { poll: { is_pinned: true } },
+  ),
+  "poll.update: a draft pinned": managed(
+    besidePinned({}, { is_pinned: true }, { state: "draft" }),
+    [
+      [CHANGED, MANAGERS, PINNED],
+      [CHANGED, "room", UNPINNED],
     ],
-  },
-  "poll.update: a draft pinned": {
-    as: "moderator",
-    inRoom: "poll.manage",
-    payload: async (it) => {
-      const [other] = await it.poll();
-      await it.pinPoll(other);
-      const [id] = await it.poll({ state: "draft" });
-      return { room: it.room, id, is_pinned: true };
-    },
-    pushes: [
-      ["poll.created_or_updated", "mine moderator", PINNED],
-      ["poll.created_or_updated", "room", UNPINNED],
-    ],
-  },
-  "poll.delete": {
-    as: "moderator",
-    inRoom: "poll.manage",
-    payload: async (it) => {
-      const [id] = await it.poll();
-      return { room: it.room, id };
-    },
-    answer: ({ payload }) => ({ poll: payload.id }),
-    pushes: [["poll.deleted", "room"]],
-  },
-  "poll.delete: a draft": {
-    as: "moderator",
-    inRoom: "poll.manage",
-    payload: async (it) => {
-      const [id] = await it.poll({ state: "draft" });
-      return { room: it.room, id };
-    },
-    pushes: [["poll.deleted", "mine moderator"]],
-  },
+  ),
+  "poll.delete": managed(about(), [["poll.deleted", "room"]], ({ payload }) => ({
+    poll: payload.id,
+  })),
+  "poll.delete: a draft": managed(about({}, { state: "draft" }), [["poll.deleted", MANAGERS]]),
   "poll.vote": {
     inRoom: "poll.vote",
     payload: async (it) => {
@@ -135,17 +107,13 @@ export const pollRows: Rows = {
       await it.vote(id, "neighbor", yes);
       return { room: it.room, id, options: [yes] };
     },
-    answer: ({ payload: { options } }) => ({
-      poll: { results: { [options[0]]: 2 } },
-    }),
+    answer: ({ payload: { options } }) => ({ poll: { results: { [options[0]]: 2 } } }),
     // All voters, and users who see all results.
     pushes: [
       [
-        "poll.created_or_updated",
+        CHANGED,
         "mine neighbor moderator",
-        ({ payload }) => ({
-          poll: { results: { [payload.options[0]]: 2 } },
-        }),
+        ({ payload }) => ({ poll: { results: { [payload.options[0]]: 2 } } }),
       ],
     ],
   },
@@ -156,10 +124,10 @@ export const pollRows: Rows = {
       await it.vote(id, "me", yes);
       return { room: it.room, id, options: [] };
     },
-    answer: { poll: { results: undefined } },
+    answer: SECRET,
     pushes: [
-      ["poll.created_or_updated", "mine", { poll: { results: undefined } }],
-      ["poll.created_or_updated", "moderator", RESULTS],
+      [CHANGED, "mine", SECRET],
+      [CHANGED, "moderator", RESULTS],
     ],
   },
   "poll.list": {
@@ -171,51 +139,22 @@ export const pollRows: Rows = {
     },
     answer: [{ content: "Shown", results: undefined, answers: undefined }],
   },
-  "poll.pin": {
-    as: "moderator",
-    inRoom: "poll.manage",
-    payload: async (it) => {
-      const [id] = await it.poll();
-      return { room: it.room, id };
-    },
-    answer: ({ payload: { id } }) => ({ id }),
-    pushes: [
-      [
-        "poll.pinned",
-        "room",
-        ({ room, payload }) => ({ room, id: payload.id }),
-      ],
-    ],
-  },
-  "poll.pin: in place of a draft": {
-    as: "moderator",
-    inRoom: "poll.manage",
-    payload: async (it) => {
-      const [draft] = await it.poll({ state: "draft" });
-      await it.pinPoll(draft);
-      const [id] = await it.poll();
-      return { room: it.room, id };
-    },
-    pushes: [["poll.pinned", "room"]],
-  },
-  "poll.pin: a draft": {
-    as: "moderator",
-    inRoom: "poll.manage",
-    payload: async (it) => {
-      const [id] = await it.poll({ state: "draft" });
-      return { room: it.room, id };
-    },
-    pushes: [["poll.pinned", "mine moderator"]],
-  },
-  "poll.unpin": {
-    as: "moderator",
-    inRoom: "poll.manage",
-    payload: async (it) => {
+  "poll.pin": managed(
+    about(),
+    [["poll.pinned", "room", ({ room, payload }) => ({ room, id: payload.id })]],
+    ({ payload: { id } }) => ({ id }),
+  ),
+  "poll.pin: in place of a draft": managed(besidePinned({ state: "draft" }, {}), [
+    ["poll.pinned", "room"],
+  ]),
+  "poll.pin: a draft": managed(about({}, { state: "draft" }), [["poll.pinned", MANAGERS]]),
+  "poll.unpin": managed(
+    async (it) => {
       const [id] = await it.poll();
       await it.pinPoll(id);
       return { room: it.room };
     },
-    answer: {},
-    pushes: [["poll.unpinned", "room"]],
-  },
+    [["poll.unpinned", "room"]],
+    {},
+  ),
 };

@@ -10,30 +10,24 @@ export const programRows: Rows = {
     },
     answer: { sessions: [{ state: "public" }], speakers: [], favorites: [] },
   },
-  "program.link": {
-    requires: "program.read",
-    payload: () => ({ renew: true }),
-  },
+  "program.link": { requires: "program.read", payload: () => ({ renew: true }) },
   "program.favorite": {
     requires: "program.read",
     refused: { foreigner: "program.unknown" },
     payload: async (it) => ({ session: await it.session(), on: true }),
     answer: {},
-    pushes: [
-      [
-        "program.favorites",
-        "second",
-        ({ payload }) => ({ favorites: [payload.session] }),
-      ],
-    ],
+    pushes: [["program.favorites", "second", ({ payload }) => ({ favorites: [payload.session] })]],
   },
   "program.favorite: a draft": {
     as: "admin",
     requires: "program.read",
     refused: {
-      ...{ neighbor: "program.unknown", elsewhere: "program.unknown" },
-      ...{ moderator: "program.unknown", silenced: "program.unknown" },
-      ...{ outsider: "program.unknown", foreigner: "program.unknown" },
+      neighbor: "program.unknown",
+      elsewhere: "program.unknown",
+      moderator: "program.unknown",
+      silenced: "program.unknown",
+      outsider: "program.unknown",
+      foreigner: "program.unknown",
     },
     payload: async (it) => ({ session: await it.session("draft"), on: true }),
     answer: {},

@@ -1,162 +1,126 @@
-import type { Rows } from "../row.js";
+import type { CommandRow, Like, Push, Rows } from "../row.js";
+import type { QuestionChanges, Stage } from "../stage.js";
+
+const CHANGED = "question.created_or_updated";
+const MODERATORS = "mine moderator";
+const QUEUED = { state: "mod_queue" } as const;
 
 const PINNED = { question: { is_pinned: true } };
 const UNPINNED = { question: { is_pinned: false } };
 
+const QUEUE = "a question in the queue is pushed to moderators only";
+
+const asked = (fields: object, answer: (it: Stage) => object): CommandRow => ({
+  inRoom: "question.ask",
+  payload: ({ room }) => ({ room, content: "Why?", ...fields }),
+  answer: (it: Stage) => ({ question: answer(it) }),
+  pushes: [[CHANGED, "moderator"]],
+  unaware: { second: { of: "questions", because: QUEUE } },
+});
+
+const moderated = (
+  payload: NonNullable<CommandRow["payload"]>,
+  pushes: readonly Push[],
+  answer?: Like,
+): CommandRow => ({
+  as: "moderator",
+  inRoom: "question.moderate",
+  payload,
+  pushes,
+  ...(answer && { answer }),
+});
+
+/** A payload about a new question of a neighbor, or of a user elsewhere in the queue. */
+const about =
+  (fields: object = {}) =>
+  async (it: Stage) => ({ room: it.room, id: await it.question(), ...fields });
+const aboutQueued =
+  (fields: object = {}) =>
+  async (it: Stage) => ({ room: it.room, id: await it.question(QUEUED, "elsewhere"), ...fields });
+
+/** The same while another question is pinned. */
+const besidePinned =
+  (payload: (it: Stage) => Promise<object>, pinned: QuestionChanges = {}) =>
+  async (it: Stage) => {
+    await it.question({ is_pinned: true, ...pinned }, pinned.state ? "elsewhere" : "neighbor");
+    return payload(it);
+  };
+
 export const questionRows: Rows = {
-  "question.ask": {
-    inRoom: "question.ask",
-    payload: ({ room }) => ({ room, content: "Why?" }),
-    answer: ({ ids: { me: sender } }) => ({
-      question: { content: "Why?", state: "mod_queue", score: 0, sender },
-    }),
-    pushes: [["question.created_or_updated", "moderator"]],
-    unaware: {
-      second: {
-        of: "questions",
-        because: "a question in the queue is pushed to moderators only",
-      },
-    },
-  },
-  "question.ask: by a user who knows that names are shown": {
-    inRoom: "question.ask",
-    payload: ({ room }) => ({ room, content: "Why?", named: true }),
-    answer: ({ ids: { me: sender } }) => ({ question: { sender } }),
-    pushes: [["question.created_or_updated", "moderator"]],
-    unaware: {
-      second: {
-        of: "questions",
-        because: "a question in the queue is pushed to moderators only",
-      },
-    },
-  },
-  "question.update: admitted": {
-    as: "moderator",
-    inRoom: "question.moderate",
-    payload: async (it) => ({
-      room: it.room,
-      id: await it.question({ state: "mod_queue" }),
-      state: "visible",
-    }),
-    answer: { question: { state: "visible" } },
-    pushes: [
-      [
-        "question.created_or_updated",
-        "room",
-        { question: { answered: false } },
-      ],
-    ],
-  },
+  "question.ask": asked({}, ({ ids: { me: sender } }) => ({
+    content: "Why?",
+    state: "mod_queue",
+    score: 0,
+    sender,
+  })),
+  "question.ask: by a user who knows that names are shown": asked(
+    { named: true },
+    ({ ids: { me: sender } }) => ({ sender }),
+  ),
+  "question.update: admitted": moderated(
+    async (it) => ({ room: it.room, id: await it.question(QUEUED), state: "visible" }),
+    [[CHANGED, "room", { question: { answered: false } }]],
+    { question: { state: "visible" } },
+  ),
   "question.update: hidden again": {
-    as: "moderator",
-    inRoom: "question.moderate",
-    payload: async (it) => ({
-      room: it.room,
-      id: await it.question(),
-      state: "archived",
-    }),
-    pushes: [
-      [
-        "question.created_or_updated",
-        "room",
-        { question: { state: "archived" } },
-      ],
-    ],
+    ...moderated(about({ state: "archived" }), [
+      [CHANGED, "room", { question: { state: "archived" } }],
+    ]),
     unaware: {
       neighbor: {
         of: "questions",
-        because:
-          "the push does not say whose question it is; the client lists again",
+        because: "the push does not say whose question it is; the client lists again",
       },
     },
   },
-  "question.update: in the queue": {
-    as: "moderator",
-    inRoom: "question.moderate",
-    payload: async (it) => ({
-      room: it.room,
-      id: await it.question({ state: "mod_queue" }, "elsewhere"),
-      content: "Better?",
-    }),
-    pushes: [["question.created_or_updated", "mine moderator"]],
-  },
-  "question.update: pinned": {
-    as: "moderator",
-    inRoom: "question.moderate",
-    payload: async (it) => {
-      await it.question({ is_pinned: true });
-      return { room: it.room, id: await it.question(), is_pinned: true };
-    },
-    answer: { question: { is_pinned: true } },
-    pushes: [
-      ["question.created_or_updated", "room", PINNED],
-      ["question.created_or_updated", "room", UNPINNED],
+  "question.update: in the queue": moderated(aboutQueued({ content: "Better?" }), [
+    [CHANGED, MODERATORS],
+  ]),
+  "question.update: pinned": moderated(
+    besidePinned(about({ is_pinned: true })),
+    [
+      [CHANGED, "room", PINNED],
+      [CHANGED, "room", UNPINNED],
     ],
-  },
-  "question.update: pinned in the queue": {
-    as: "moderator",
-    inRoom: "question.moderate",
-    payload: async (it) => {
-      await it.question({ is_pinned: true });
-      const id = await it.question({ state: "mod_queue" }, "elsewhere");
-      return { room: it.room, id, is_pinned: true };
-    },
-    pushes: [
-      ["question.created_or_updated", "mine moderator", PINNED],
-      ["question.created_or_updated", "room", UNPINNED],
+    PINNED,
+  ),
+  "question.update: pinned in the queue": moderated(
+    besidePinned(aboutQueued({ is_pinned: true })),
+    [
+      [CHANGED, MODERATORS, PINNED],
+      [CHANGED, "room", UNPINNED],
     ],
-  },
-  "question.delete": {
-    as: "moderator",
-    inRoom: "question.moderate",
-    payload: async (it) => ({ room: it.room, id: await it.question() }),
-    answer: ({ payload }) => ({ question: payload.id }),
-    pushes: [
-      [
-        "question.deleted",
-        "room",
-        ({ room, payload }) => ({ room, id: payload.id }),
-      ],
-    ],
-  },
-  "question.delete: in the queue": {
-    as: "moderator",
-    inRoom: "question.moderate",
-    payload: async (it) => ({
-      room: it.room,
-      id: await it.question({ state: "mod_queue" }, "elsewhere"),
-    }),
-    pushes: [["question.deleted", "mine moderator"]],
-  },
+  ),
+  "question.delete": moderated(
+    about(),
+    [["question.deleted", "room", ({ room, payload }) => ({ room, id: payload.id })]],
+    ({ payload }) => ({ question: payload.id }),
+  ),
+  "question.delete: in the queue": moderated(aboutQueued(), [["question.deleted", MODERATORS]]),
   "question.vote: a visible question": {
     inRoom: "question.vote",
-    payload: async (it) => ({ room: it.room, id: await it.question() }),
+    payload: about(),
     answer: { question: { score: 1 } },
-    pushes: [
-      ["question.created_or_updated", "room", { question: { score: 1 } }],
-    ],
+    pushes: [[CHANGED, "room", { question: { score: 1 } }]],
   },
   "question.vote: from outside the room": {
     before: { enters: false },
     inRoom: "question.vote",
-    payload: async (it) => ({ room: it.room, id: await it.question() }),
-    pushes: [["question.created_or_updated", "room"]],
+    payload: about(),
+    pushes: [[CHANGED, "room"]],
   },
   "question.vote: in the queue": {
     as: "moderator",
     inRoom: "question.vote",
     refused: { neighbor: "question.unknown", elsewhere: "question.unknown" },
-    payload: async (it) => ({
-      room: it.room,
-      id: await it.question({ state: "mod_queue" }, "moderator"),
-    }),
+    payload: async (it) => ({ room: it.room, id: await it.question(QUEUED, "moderator") }),
     answer: { question: { score: 1 } },
-    pushes: [["question.created_or_updated", "mine moderator"]],
+    pushes: [[CHANGED, MODERATORS]],
   },
   "question.list": {
     inRoom: "question.read",
     payload: async (it) => {
-      await it.question({ state: "mod_queue" });
+      await it.question(QUEUED);
       await it.question({ content: "Shown" });
       return { room: it.room };
     },
@@ -166,48 +130,23 @@ export const questionRows: Rows = {
     as: "moderator",
     inRoom: "question.read",
     payload: async (it) => {
-      await it.question({ state: "mod_queue" });
+      await it.question(QUEUED);
       return { room: it.room };
     },
-    answer: [{ state: "mod_queue" }],
+    answer: [QUEUED],
   },
-  "question.pin": {
-    as: "moderator",
-    inRoom: "question.moderate",
-    payload: async (it) => {
-      await it.question({ is_pinned: true });
-      return { room: it.room, id: await it.question() };
-    },
-    answer: ({ payload: { id } }) => ({ id }),
-    pushes: [["question.pinned", "room"]],
-  },
-  "question.pin: in place of one in the queue": {
-    as: "moderator",
-    inRoom: "question.moderate",
-    payload: async (it) => {
-      const pinned = { state: "mod_queue", is_pinned: true } as const;
-      await it.question(pinned, "elsewhere");
-      return { room: it.room, id: await it.question() };
-    },
-    pushes: [["question.pinned", "room"]],
-  },
-  "question.pin: in the queue": {
-    as: "moderator",
-    inRoom: "question.moderate",
-    payload: async (it) => ({
-      room: it.room,
-      id: await it.question({ state: "mod_queue" }, "elsewhere"),
-    }),
-    pushes: [["question.pinned", "mine moderator"]],
-  },
-  "question.unpin": {
-    as: "moderator",
-    inRoom: "question.moderate",
-    payload: async (it) => {
-      await it.question({ is_pinned: true });
-      return { room: it.room };
-    },
-    answer: {},
-    pushes: [["question.unpinned", "room", ({ room }) => ({ room })]],
-  },
+  "question.pin": moderated(
+    besidePinned(about()),
+    [["question.pinned", "room"]],
+    ({ payload: { id } }) => ({ id }),
+  ),
+  "question.pin: in place of one in the queue": moderated(besidePinned(about(), QUEUED), [
+    ["question.pinned", "room"],
+  ]),
+  "question.pin: in the queue": moderated(aboutQueued(), [["question.pinned", MODERATORS]]),
+  "question.unpin": moderated(
+    besidePinned(async ({ room }) => ({ room })),
+    [["question.unpinned", "room", ({ room }) => ({ room })]],
+    {},
+  ),
 };

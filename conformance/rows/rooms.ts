@@ -7,13 +7,7 @@ export const roomRows: Rows = {
     inRoom: "room.view",
     payload: ({ room }) => ({ room }),
     answer: { viewers: undefined },
-    pushes: [
-      [
-        "room.viewer.added",
-        "moderator",
-        ({ ids }) => ({ user: { id: ids.me } }),
-      ],
-    ],
+    pushes: [["room.viewer.added", "moderator", ({ ids }) => ({ user: { id: ids.me } })]],
   },
   "room.enter: a moderator": {
     as: "moderator",
@@ -36,23 +30,13 @@ export const roomRows: Rows = {
       ],
     ],
   },
-  "room.leave": {
-    inRoom: "any",
-    payload: ({ room }) => ({ room }),
-    answer: {},
-  },
+  "room.leave": { inRoom: "any", payload: ({ room }) => ({ room }), answer: {} },
   "room.react": {
     inRoom: "room.view",
     payload: ({ room }) => ({ room, reaction: "👏" }),
     late: true,
     answer: {},
-    pushes: [
-      [
-        "room.reaction",
-        "room",
-        ({ room }) => ({ room, reactions: { "👏": 1 } }),
-      ],
-    ],
+    pushes: [["room.reaction", "room", ({ room }) => ({ room, reactions: { "👏": 1 } })]],
   },
   "room.create": {
     as: "admin",

@@ -10,20 +10,10 @@ export const userRows: Rows = {
   "user.update": {
     requires: "world.view",
     refused: { silenced: "auth.denied" },
-    payload: () => ({
-      profile: { display_name: "New" },
-      client_state: { a: 1 },
-    }),
+    payload: () => ({ profile: { display_name: "New" }, client_state: { a: 1 } }),
     answer: {},
     pushes: [
-      [
-        "user.updated",
-        "second",
-        {
-          profile: { display_name: "New" },
-          client_state: { a: 1 },
-        },
-      ],
+      ["user.updated", "second", { profile: { display_name: "New" }, client_state: { a: 1 } }],
     ],
   },
   "user.admin.update": {
@@ -49,11 +39,7 @@ export const userRows: Rows = {
       [ids.banned]: { moderation_state: "banned" },
     }),
   },
-  "user.list": {
-    as: "admin",
-    requires: "user.list",
-    payload: () => ({ include_banned: false }),
-  },
+  "user.list": { as: "admin", requires: "user.list", payload: () => ({ include_banned: false }) },
   "user.web_push.subscribe": {
     requires: "world.view",
     payload: () => ({
@@ -68,9 +54,7 @@ export const userRows: Rows = {
   "user.kiosk.create": {
     as: "admin",
     requires: "world.update",
-    payload: ({ room }) => ({
-      profile: { display_name: "Screen", room_id: room },
-    }),
+    payload: ({ room }) => ({ profile: { display_name: "Screen", room_id: room } }),
     answer: { user: { profile: { display_name: "Screen" } } },
   },
   "user.kiosk.fetch": {
@@ -82,14 +66,8 @@ export const userRows: Rows = {
   },
   "user.list.search": {
     requires: "login",
-    payload: (it) => ({
-      search_term: it.nameOf("neighbor").slice(0, -2).toUpperCase(),
-      page: 1,
-    }),
-    answer: ({ ids }) => ({
-      results: [{ id: ids.neighbor }],
-      isLastPage: true,
-    }),
+    payload: (it) => ({ search_term: it.nameOf("neighbor").slice(0, -2).toUpperCase(), page: 1 }),
+    answer: ({ ids }) => ({ results: [{ id: ids.neighbor }], isLastPage: true }),
   },
   "user.list.search: the banned are not found": {
     requires: "login",

@@ -1,61 +1,57 @@
-import type { Rows } from "../row.js";
+import type { CommandRow, Like, Push, Rows } from "../row.js";
 import { NAME } from "../stage.js";
 
+const config = (
+  answer: Like | undefined,
+  payload?: object,
+  pushes: readonly Push[] = [],
+): CommandRow => ({
+  as: "admin",
+  requires: "world.update",
+  ...(payload && { payload: () => payload }),
+  ...(answer && { answer }),
+  pushes,
+});
+
+const report = (payload?: object, answer?: Like): CommandRow => ({
+  as: "admin",
+  requires: "world.feed",
+  ...(payload && { payload: () => payload }),
+  ...(answer && { answer }),
+});
+
 export const worldRows: Rows = {
-  "world.config.get": {
-    as: "admin",
-    requires: "world.update",
-    answer: { timezone: "UTC", connection_limit: 0 },
-  },
-  "world.config.patch": {
-    as: "admin",
-    requires: "world.update",
-    payload: () => ({ title: `${NAME}: renamed` }),
-    answer: { title: `${NAME}: renamed` },
-    pushes: [
-      ["world.updated", "world", { world: { title: `${NAME}: renamed` } }],
-    ],
-  },
-  "world.config.patch: the schedule": {
-    as: "admin",
-    requires: "world.update",
-    payload: () => ({ pretalx: { domain: "https://example.org", event: "e" } }),
-    pushes: [
+  "world.config.get": config({ timezone: "UTC", connection_limit: 0 }),
+  "world.config.patch": config({ title: `${NAME}: renamed` }, { title: `${NAME}: renamed` }, [
+    ["world.updated", "world", { world: { title: `${NAME}: renamed` } }],
+  ]),
+  "world.config.patch: the schedule": config(
+    undefined,
+    { pretalx: { domain: "https://example.org", event: "e" } },
+    [
       ["world.updated", "world"],
       ["world.schedule.updated", "world", { event: "e" }],
     ],
-  },
+  ),
   "world.tokens.generate": {
     as: "admin",
     requires: "world.secrets",
     payload: () => ({ number: 1, traits: ["inside"], days: 1 }),
   },
-  "world.auditlog.list": { as: "admin", requires: "world.feed" },
-  "world.report.generate.attendee_list": {
-    as: "admin",
-    requires: "world.feed",
-    answer: { resultid: "attendee_list:csv" },
-  },
+  "world.auditlog.list": report(),
+  "world.report.generate.attendee_list": report(undefined, { resultid: "attendee_list:csv" }),
   "world.report.generate.chat_history": {
-    as: "admin",
-    requires: "world.feed",
+    ...report(),
     refused: { foreigner: "room.unknown" },
     payload: (it) => ({ channel: it.room }),
   },
-  "world.report.generate.question_history": {
-    as: "admin",
-    requires: "world.feed",
-    payload: () => ({ format: "xlsx" }),
-    answer: { resultid: "question_history:xlsx" },
-  },
-  "world.report.generate.poll_history": { as: "admin", requires: "world.feed" },
-  "world.report.generate.roomviews": { as: "admin", requires: "world.feed" },
-  "world.report.generate.sessionviews": { as: "admin", requires: "world.feed" },
-  "world.report.generate.views": { as: "admin", requires: "world.feed" },
-  "world.report.status": {
-    as: "admin",
-    requires: "world.feed",
-    payload: () => ({ resultid: "poll_history:csv" }),
-    answer: { ready: true },
-  },
+  "world.report.generate.question_history": report(
+    { format: "xlsx" },
+    { resultid: "question_history:xlsx" },
+  ),
+  "world.report.generate.poll_history": report(),
+  "world.report.generate.roomviews": report(),
+  "world.report.generate.sessionviews": report(),
+  "world.report.generate.views": report(),
+  "world.report.status": report({ resultid: "poll_history:csv" }, { ready: true }),
 };

@@ -1,15 +1,10 @@
 import type { Entry } from "../log/entries.js";
 import type { Hint } from "../log/log.js";
 
-/**
- * A message between the live layers of several processes, about state that is not stored,
- * such as presence.
- */
-export interface LiveMessage {
-  type: "live";
-  /** Its topic; listeners ignore topics that they do not know. */
-  topic: string;
-  /** The world or the process that it concerns; by default all. Only processes that joined it get it. */
+/** What one process has in a world and does not store, such as its people. Its listener knows the shape. */
+export interface SnapshotMessage {
+  type: "snapshot";
+  /** The world whose processes get it: those that joined it. By default all processes do. */
   world?: string;
   /** Plain JSON. */
   data: unknown;
@@ -43,16 +38,7 @@ export interface ProcessBegan {
 }
 
 /** Everything that a bus delivers. */
-export type BusMessage =
-  LiveMessage | HintMessage | ProcessBegan | ProcessEnded;
-
-/** How often a key was counted in a window of time. */
-export interface Counted {
-  /** With the present one. */
-  count: number;
-  /** After how many milliseconds the window ends. */
-  ttl: number;
-}
+export type BusMessage = SnapshotMessage | HintMessage | ProcessBegan | ProcessEnded;
 
 /** Called for each message. Its errors go to `onFault` and do not affect other listeners. */
 export type BusListener = (message: BusMessage) => void;
@@ -66,11 +52,13 @@ export interface Bus {
   readonly process: string;
   /** Whether no other process can ever share this bus. */
   readonly isAlone: boolean;
+  /** The processes that have begun and not ended, without this one. */
+  readonly others: ReadonlySet<string>;
   /**
    * Sends a message to all listeners; the listeners of this process have it when this returns.
    * It never throws. Messages that a listener publishes follow the present one.
    */
-  publish(message: LiveMessage | HintMessage): void;
+  publish(message: SnapshotMessage | HintMessage): void;
   /** @returns a function that ends the subscription. */
   subscribe(listener: BusListener): () => void;
   /**
@@ -82,13 +70,6 @@ export interface Bus {
   join(world: string): void;
   /** Takes back one {@link join}. With the last one, others' messages of that world no longer come. */
   leave(world: string): void;
-  /**
-   * Counts a key once more, over all processes that share a bus through a server. The
-   * window begins with the first count. Others count each for themselves, as does
-   * every process while that server does not answer.
-   * @param window in milliseconds.
-   */
-  count(key: string, window: number): Promise<Counted>;
   /** Stops delivery: no listener is called any more. */
   close(): Promise<void>;
 }

@@ -1,12 +1,6 @@
 import type { ChildProcess } from "node:child_process";
 import { isId, isKindOf, isRecord } from "../../schemas/plain/shapes.js";
-import type {
-  Bus,
-  BusListener,
-  Counted,
-  HintMessage,
-  LiveMessage,
-} from "./bus.js";
+import type { Bus, BusListener, HintMessage, SnapshotMessage } from "./bus.js";
 import { LocalBus, type OnFault } from "./local.js";
 import { received } from "./shapes.js";
 
@@ -39,11 +33,7 @@ const isLetter = isKindOf("bus", {
   leave: ofWorld,
   message: ofMessage,
 });
-const isRelayed = isKindOf("bus", {
-  message: ofMessage,
-  began: ofProcess,
-  ended: ofProcess,
-});
+const isRelayed = isKindOf("bus", { message: ofMessage, began: ofProcess, ended: ofProcess });
 
 /**
  * The bus between the workers of one machine. A worker calls its own listeners and
@@ -75,7 +65,11 @@ export class ClusterBus implements Bus {
     return this.#local.process;
   }
 
-  publish(message: LiveMessage | HintMessage): void {
+  get others(): ReadonlySet<string> {
+    return this.#local.others;
+  }
+
+  publish(message: SnapshotMessage | HintMessage): void {
     if (this.#closed) return;
     // The others first: a listener here may publish the next message.
     this.#send({ bus: "message", message });
@@ -96,10 +90,6 @@ export class ClusterBus implements Bus {
     const holders = this.#worlds.get(world) ?? 0;
     if (holders > 1) this.#worlds.set(world, holders - 1);
     else if (this.#worlds.delete(world)) this.#send({ bus: "leave", world });
-  }
-
-  count(key: string, window: number): Promise<Counted> {
-    return this.#local.count(key, window);
   }
 
   async close(): Promise<void> {
@@ -156,8 +146,7 @@ function sendTo(worker: ChildProcess, letter: Relayed): void {
 }
 
 /** The world of a message that was not checked; undefined for none. */
-const worldOf = (message: unknown): unknown =>
-  (message as Partial<LiveMessage> | null)?.world;
+const worldOf = (message: unknown): unknown => (message as Partial<SnapshotMessage> | null)?.world;
 
 /**
  * Relays the messages of one worker to the workers that want them, and announces its beginning and its end.
@@ -187,8 +176,7 @@ export function relayMessages(
   function relay(message: unknown): void {
     const world = worldOf(message);
     for (const other of others()) {
-      const isWanted =
-        typeof world !== "string" || members.get(other)?.worlds.has(world);
+      const isWanted = typeof world !== "string" || members.get(other)?.worlds.has(world);
       if (isWanted) sendTo(other, { bus: "message", message });
     }
   }

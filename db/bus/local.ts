@@ -1,6 +1,5 @@
 import { randomUUID } from "node:crypto";
-import type { Bus, BusListener, BusMessage, Counted } from "./bus.js";
-import { Tally } from "./tally.js";
+import type { Bus, BusListener, BusMessage } from "./bus.js";
 
 /** Takes the error of a listener. */
 export type OnFault = (error: unknown) => void;
@@ -14,9 +13,9 @@ export class LocalBus implements Bus {
   readonly #onFault: OnFault;
   readonly process: string;
   readonly isAlone: boolean = true;
+  readonly others = new Set<string>();
   /** The message that listeners get now, and the messages published meanwhile. */
   readonly #due: BusMessage[] = [];
-  readonly #tally = new Tally();
   #closed = false;
 
   /** @param name the name of this process. */
@@ -36,6 +35,8 @@ export class LocalBus implements Bus {
   }
 
   #tell(message: BusMessage): void {
+    if (message.type === "process.began") this.others.add(message.process);
+    else if (message.type === "process.ended") this.others.delete(message.process);
     for (const listener of this.#listeners) {
       try {
         listener(message);
@@ -55,10 +56,6 @@ export class LocalBus implements Bus {
     const own: BusListener = (message) => listener(message);
     if (!this.#closed) this.#listeners.add(own);
     return () => void this.#listeners.delete(own);
-  }
-
-  async count(key: string, window: number): Promise<Counted> {
-    return this.#tally.count(key, window);
   }
 
   async close(): Promise<void> {

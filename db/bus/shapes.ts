@@ -15,10 +15,11 @@ import {
   MAX_PARTS,
   type Shape,
 } from "../../schemas/plain/shapes.js";
+import type { Mark } from "../contract/chat.js";
 import type { Poll, PollOption } from "../contract/polls.js";
 import type { Question } from "../contract/questions.js";
 import type { Entry } from "../log/entries.js";
-import type { HintMessage, LiveMessage } from "./bus.js";
+import type { HintMessage, SnapshotMessage } from "./bus.js";
 
 /** How many entries a message has at most. Receivers read the rest from the log. */
 const MAX_HINTS = 5_000;
@@ -34,11 +35,10 @@ const isAuthor = isRecord(
   { user: isId, token: isId, connection: isId },
 );
 
-const isOption = isRecord({
-  id: isId,
-  content: isText,
-  order: isNumber,
-} satisfies Record<keyof PollOption, Shape>);
+const isOption = isRecord({ id: isId, content: isText, order: isNumber } satisfies Record<
+  keyof PollOption,
+  Shape
+>);
 
 const isPoll = isRecord({
   id: isId,
@@ -75,21 +75,11 @@ const entryWith = (
   optional: Readonly<Record<string, Shape>> = {},
 ): Shape =>
   isRecord(
-    {
-      world: isId,
-      seq: isSeq,
-      tag: isCount,
-      at: isNumber,
-      by: isAuthor,
-      ...fields,
-    },
+    { world: isId, seq: isSeq, tag: isCount, at: isNumber, by: isAuthor, ...fields },
     { fields: isListOf(isText, MAX_PARTS), isNew: isFlag, ...optional },
   );
 
-const isRule: Shape = isListOf(
-  (value) => isText(value) || isTexts(value),
-  MAX_PARTS,
-);
+const isRule: Shape = isListOf((value) => isText(value) || isTexts(value), MAX_PARTS);
 const isTexts = isListOf(isText, MAX_PARTS);
 
 /** A part of the subject of an act. */
@@ -137,10 +127,14 @@ const ofAnnouncement = entryWith(
   { announcement: isId, wasVisible: isFlag },
   { hidden: isAnnouncement },
 );
-const votes = isListOf(
-  isRecord({ user: isId }, { connection: isId }),
-  MAX_USERS,
-);
+const votes = isListOf(isRecord({ user: isId }, { connection: isId }), MAX_USERS);
+
+const isMark = isRecord({
+  user: isId,
+  channel: isId,
+  pointer: isNullOr(isCount),
+  listed: isNullOr(isCount),
+} satisfies Record<keyof Mark, Shape>);
 
 /** An entry of a type. */
 type Of<T extends Entry["type"]> = Extract<Entry, { type: T }>;
@@ -159,10 +153,7 @@ const entries: Readonly<Record<Entry["type"], Shape>> = {
   "rooms.reordered": ofWorld,
   "user.entered": ofUser,
   "user.updated": ofUser,
-  "user.moderated": entryWith(
-    { user: isId },
-    { state: isOneOf("none", "silenced", "banned") },
-  ),
+  "user.moderated": entryWith({ user: isId }, { state: isOneOf("none", "silenced", "banned") }),
   "user.blocked": ofUser,
   "user.unblocked": ofUser,
   "user.erased": ofUser,
@@ -171,22 +162,13 @@ const entries: Readonly<Record<Entry["type"], Shape>> = {
   "chat.event": isChatEntry,
   "chat.reacted": entryWith({ channel: isId, event: isSeq }),
   "chat.memberships": entryWith({ channel: isId, users: isUsers }),
+  "chat.marked": entryWith({ marks: isListOf(isMark, MAX_USERS) }),
   "chat.erased": ofWorld,
-  "question.saved": entryWith(
-    { room: isId, question: isId, hid: isFlag },
-    { hidden: isQuestion },
-  ),
-  "question.deleted": entryWith({
-    room: isId,
-    question: isId,
-    wasVisible: isFlag,
-  }),
+  "question.saved": entryWith({ room: isId, question: isId, hid: isFlag }, { hidden: isQuestion }),
+  "question.deleted": entryWith({ room: isId, question: isId, wasVisible: isFlag }),
   "question.voted": entryWith({ room: isId, question: isId, votes }),
   "question.pinned": entryWith({ room: isId, question: isNullOr(isId) }),
-  "poll.saved": entryWith(
-    { room: isId, poll: isId, hid: isFlag },
-    { hidden: isPoll },
-  ),
+  "poll.saved": entryWith({ room: isId, poll: isId, hid: isFlag }, { hidden: isPoll }),
   "poll.deleted": entryWith({ room: isId, poll: isId, wasPublic: isFlag }),
   "poll.voted": entryWith({ room: isId, poll: isId, votes }),
   "poll.pinned": entryWith({ room: isId, poll: isNullOr(isId) }),
@@ -196,11 +178,7 @@ const entries: Readonly<Record<Entry["type"], Shape>> = {
   "speaker.created": ofSpeaker,
   "speaker.updated": ofSpeaker,
   "speaker.deleted": ofSpeaker,
-  "program.imported": entryWith({
-    created: isCount,
-    updated: isCount,
-    deleted: isCount,
-  }),
+  "program.imported": entryWith({ created: isCount, updated: isCount, deleted: isCount }),
   "program.favored": ofUser,
   "program.linked": ofUser,
   "file.added": ofFile,
@@ -208,15 +186,9 @@ const entries: Readonly<Record<Entry["type"], Shape>> = {
   noted: entryWith({ act: isText, subject: isMapOf(isIdOf, MAX_PARTS) }),
 };
 
-const isHint = isRecord({
-  entry: isKindOf("type", entries),
-  previous: isCount,
-});
+const isHint = isRecord({ entry: isKindOf("type", entries), previous: isCount });
 
-const hasHints = isRecord({
-  world: isId,
-  hints: isListOf(isHint, MAX_HINTS),
-});
+const hasHints = isRecord({ world: isId, hints: isListOf(isHint, MAX_HINTS) });
 
 const isMessage = isKindOf("type", {
   hints: (value) => {
@@ -224,17 +196,16 @@ const isMessage = isKindOf("type", {
     const { world, hints } = value as HintMessage;
     return hints.every(({ entry }) => entry.world === world);
   },
-  // The listeners of a topic check its messages.
-  live: isRecord({ topic: isId, data: isJson }, { world: isId }),
+  // The listener checks what it is of.
+  snapshot: isRecord({ data: isJson }, { world: isId }),
 });
 
 /** The messages between processes. */
-export type Sent = LiveMessage | HintMessage;
+export type Sent = SnapshotMessage | HintMessage;
 
 /**
  * Checks a message of another process.
  * @returns nothing for one that no process of this Foyer sends. A process that does not
  *   get the entries in it reads them from the log.
  */
-export const received = (value: unknown): Sent[] =>
-  isMessage(value) ? [value as Sent] : [];
+export const received = (value: unknown): Sent[] => (isMessage(value) ? [value as Sent] : []);

@@ -33,12 +33,7 @@ export const newAnnouncement = ({
   text,
   show_until = null,
   state = "draft",
-}: AnnouncementDraft): Announcement => ({
-  id: randomUUID(),
-  text,
-  show_until,
-  state,
-});
+}: AnnouncementDraft): Announcement => ({ id: randomUUID(), text, show_until, state });
 
 /** The announcement in a document. */
 export const copiedAnnouncement = ({

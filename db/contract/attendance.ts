@@ -28,8 +28,7 @@ export interface Visit {
 }
 
 /**
- * How many people were where, and who. Like read marks, its writes append nothing to the log: no
- * push follows from them.
+ * How many people were where, and who. Its writes append nothing to the log: no push follows from them.
  */
 export interface AttendanceStore {
   /**
@@ -68,8 +67,5 @@ export interface AttendanceStore {
    * Removes a slice of what is older than two times, in milliseconds since 1970.
    * @returns whether there may be more.
    */
-  prune(
-    worldId: string,
-    before: { counts: number; visits: number },
-  ): Promise<boolean>;
+  prune(worldId: string, before: { counts: number; visits: number }): Promise<boolean>;
 }

@@ -51,10 +51,7 @@ export interface AuditStore {
     selection: AuditSelection,
   ): Promise<{ count: number; entries: AuditEntry[] }>;
   /** The names in tokens of callers of the API who are no users, by the `token` of authors. */
-  callers(
-    worldId: string,
-    tokens: readonly string[],
-  ): Promise<Map<string, string>>;
+  callers(worldId: string, tokens: readonly string[]): Promise<Map<string, string>>;
   /**
    * Notes an act that no other write notes.
    * @throws {StoreError} `absent` when the world does not exist.

@@ -3,7 +3,7 @@ export interface Author {
   /**
    * `user` for a user of the world, over a websocket or by an upload; `api` for a call of
    * the REST API; `command` for a command beside the server; `server` for the server itself;
-   * `users` for the voters, as the log does not name them.
+   * `users` for several at once: the voters, whom the log does not name, and the readers of read marks.
    */
   readonly kind: "user" | "users" | "api" | "command" | "server";
   /** The id of the user, which stays when the user is erased. */
@@ -34,6 +34,9 @@ export const userBy = (user: string, by: Author | undefined): Author => {
   const connection = by?.connection;
   return connection === undefined ? { kind, user } : { kind, user, connection };
 };
+
+/** The author of an entry that stands for what several users did. */
+export const USERS: Author = { kind: "users" };
 
 /** The author of writes that the server makes on its own. */
 export const SERVER: Author = { kind: "server" };

@@ -3,8 +3,7 @@
 import type { Author } from "./author.js";
 
 /** The types of events of a channel. */
-export type ChatEventType =
-  "channel.message" | "channel.member" | "channel.poll";
+export type ChatEventType = "channel.message" | "channel.member" | "channel.poll";
 
 /** An event of a channel, frozen. */
 export interface ChatEvent {
@@ -65,7 +64,7 @@ export interface Membership extends Channel {
   readonly hidden: boolean;
 }
 
-/** How far a user has read a channel. */
+/** How far a user has read a channel. Of two marks, the larger numbers count. */
 export interface Mark {
   readonly user: string;
   readonly channel: string;
@@ -82,8 +81,6 @@ export interface Mark {
 /** A mark to note. */
 export interface NewMark extends Mark {
   readonly world: string;
-  /** Whether it is skipped where a later event is marked already; false by default. */
-  readonly forward?: boolean | undefined;
 }
 
 /** The unread state of a user. */
@@ -121,6 +118,16 @@ export interface EventSelection {
   withoutMembers?: boolean | undefined;
 }
 
+/** Selects messages of a channel by their words. */
+export interface MessageSearch {
+  /** Words, of which each begins a word of the message. Without any word, nothing is found. */
+  query: string;
+  /** Only messages before this id. */
+  before?: number | undefined;
+  /** How many at most. */
+  limit: number;
+}
+
 /**
  * Chat. The channel of a room has the id of the room, and exists as soon as the room
  * does. A write to a channel that does not exist fails with `absent` on `room`. Where
@@ -135,11 +142,7 @@ export interface ChatStore {
    * Some events of a channel, oldest first.
    * @throws {StoreError} `large` when they would take more than 4 MiB; 25 events never do.
    */
-  events(
-    worldId: string,
-    channel: string,
-    selection: EventSelection,
-  ): Promise<ChatEvent[]>;
+  events(worldId: string, channel: string, selection: EventSelection): Promise<ChatEvent[]>;
   /**
    * When the messages of a channel were sent, in milliseconds since 1970, the oldest first: without
    * edits, and with deleted ones.
@@ -151,28 +154,26 @@ export interface ChatStore {
     after: number,
     limit: number,
   ): Promise<{ id: number; timestamp: number }[]>;
+  /**
+   * The newest messages of a channel with some words, the newest first: as they were edited last, and
+   * no deleted ones. Case, width and accents make no difference.
+   */
+  search(worldId: string, channel: string, selection: MessageSearch): Promise<ChatEvent[]>;
   /** One event of a channel. */
-  event(
-    worldId: string,
-    channel: string,
-    id: number,
-  ): Promise<ChatEvent | undefined>;
+  event(worldId: string, channel: string, id: number): Promise<ChatEvent | undefined>;
   /**
    * The oldest events of a channel after an id, for a process that missed them. `appeared`
    * is empty.
    */
-  deliveries(
-    worldId: string,
-    channel: string,
-    after: number,
-    limit: number,
-  ): Promise<Delivery[]>;
+  deliveries(worldId: string, channel: string, after: number, limit: number): Promise<Delivery[]>;
   /** Whether a user is a lasting member of a channel. */
   isMember(worldId: string, channel: string, user: string): Promise<boolean>;
   /** The ids of the lasting members of a channel, the latest to join first. Erased users are left out of rooms. */
   members(worldId: string, channel: string, limit: number): Promise<string[]>;
   /** The lasting memberships of a user, the oldest first. */
   memberships(worldId: string, user: string): Promise<Membership[]>;
+  /** How far some users have read each channel. */
+  marks(worldId: string, users: readonly string[]): Promise<Mark[]>;
   /** The unread state of a user. */
   unread(worldId: string, user: string): Promise<Unread>;
 
@@ -190,23 +191,13 @@ export interface ChatStore {
    *   a member of a direct channel, or replaces a message of another user without
    *   the right to, edits a deleted one, or moderates in a direct channel.
    */
-  send(
-    worldId: string,
-    channel: string,
-    draft: MessageDraft,
-    by?: Author,
-  ): Promise<Delivery>;
+  send(worldId: string, channel: string, draft: MessageDraft, by?: Author): Promise<Delivery>;
   /**
    * Makes a user a lasting member of the channel of a room, who comes onto the unread list.
    * @returns the join event; undefined if they are a member already.
    * @throws {StoreError} `absent` on `room` or `user`; `denied` if banned.
    */
-  join(
-    worldId: string,
-    channel: string,
-    user: string,
-    by?: Author,
-  ): Promise<Delivery | undefined>;
+  join(worldId: string, channel: string, user: string, by?: Author): Promise<Delivery | undefined>;
   /**
    * Ends the membership of a user in the channel of a room, or puts a direct channel
    * away. In both, the user leaves the unread list of a room.
@@ -261,8 +252,9 @@ export interface ChatStore {
     appeared: readonly string[];
   }>;
   /**
-   * Notes how far users have read, all at once. A `pointer` removes the notifications up to
-   * it. A mark of a channel or a user that does not exist any more is skipped.
+   * Notes how far users have read, all at once. No number becomes smaller. A `pointer` removes the
+   * notifications up to it. A mark of a channel or a user that does not exist any more is skipped.
+   * All others of a world are one entry of its log.
    * @param marks at most a few hundred.
    */
   mark(marks: readonly NewMark[]): Promise<void>;

@@ -1,6 +1,5 @@
 /** Where the lines of a document with a world are: in a file with a path or a descriptor, or here. */
-export type Lines =
-  { readonly file: string | number } | { readonly lines: string[] };
+export type Lines = { readonly file: string | number } | { readonly lines: string[] };
 
 /** The rows of a document that was read already, a table after the other. */
 export type DocumentRows = readonly {

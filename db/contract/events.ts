@@ -1,9 +1,4 @@
-import type {
-  Counted,
-  LiveMessage,
-  ProcessBegan,
-  ProcessEnded,
-} from "../bus/bus.js";
+import type { SnapshotMessage, ProcessBegan, ProcessEnded } from "../bus/bus.js";
 import type { Entry } from "../log/entries.js";
 
 /**
@@ -16,8 +11,7 @@ export interface WorldReset {
 }
 
 /** Everything that listeners get. */
-export type AnyEvent =
-  Entry | WorldReset | LiveMessage | ProcessBegan | ProcessEnded;
+export type AnyEvent = Entry | WorldReset | SnapshotMessage | ProcessBegan | ProcessEnded;
 
 /** Called for each event. Its errors go to `onFault` and do not affect other listeners. */
 export type Listener = (event: AnyEvent) => void;
@@ -31,6 +25,8 @@ export interface Events {
   readonly process: string;
   /** Whether no other process can ever share these events. */
   readonly isAlone: boolean;
+  /** The other processes that share these events, as far as this one knows. */
+  readonly others: ReadonlySet<string>;
   /**
    * Follows a world, once more if it is followed already. Listeners get each entry of its
    * log once and in order, from the moment when this resolves. It waits for as long as
@@ -50,14 +46,12 @@ export interface Events {
   /** How many entries this process has read from the log, because no message about them came in time. */
   readonly caughtUp: number;
   /** Sends a message to the listeners of all processes that joined its world, if it has one. */
-  publish(message: LiveMessage): void;
+  publish(message: SnapshotMessage): void;
   /**
    * @param world only what belongs to this world.
    * @returns a function that ends the subscription.
    */
   subscribe(listener: Listener, world?: string): () => void;
-  /** See `Bus`. */
-  count(key: string, window: number): Promise<Counted>;
   /** Stops delivery: no listener is called any more. */
   close(): Promise<void>;
 }

@@ -54,8 +54,7 @@ export const compareKeys = (a: string, b: string): number =>
   Buffer.compare(Buffer.from(a), Buffer.from(b));
 
 /** The text that names a place of files, and the name in it; undefined if it has none. */
-export const identityText = (identity: string): string =>
-  JSON.stringify({ identity });
+export const identityText = (identity: string): string => JSON.stringify({ identity });
 export const identityOf = (text: string): string | undefined =>
   /^\{"identity":"([\w-]+)"\}$/.exec(text)?.[1];
 
@@ -98,19 +97,13 @@ export interface FileStore {
    * @param keys the keys that the records are expected to have.
    * @param forget removes the records, and returns their keys.
    */
-  discard(
-    keys: readonly string[],
-    forget: () => Promise<readonly string[]>,
-  ): Promise<void>;
+  discard(keys: readonly string[], forget: () => Promise<readonly string[]>): Promise<void>;
 
   /**
    * Keeps bytes in a local file, for a library that cannot read a stream.
    * @param use gets the path of the file, which is deleted when `use` ends.
    */
-  withScratch<T>(
-    source: AsyncIterable<Uint8Array>,
-    use: (path: string) => Promise<T>,
-  ): Promise<T>;
+  withScratch<T>(source: AsyncIterable<Uint8Array>, use: (path: string) => Promise<T>): Promise<T>;
 
   /**
    * Removes the unfinished work of crashed processes.

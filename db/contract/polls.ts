@@ -100,34 +100,20 @@ export interface PollSelection {
 /** The polls of rooms. */
 export interface PollStore extends ItemStore<Poll, PollDraft, PollChanges> {
   /** The newest polls of a room, the oldest first. A pinned one is always among them. */
-  list(
-    worldId: string,
-    room: string,
-    selection: PollSelection,
-  ): Promise<Poll[]>;
+  list(worldId: string, room: string, selection: PollSelection): Promise<Poll[]>;
   /** The choices of a user in the polls of a room; polls without a choice are left out. */
   ballots(worldId: string, room: string, user: string): Promise<Ballot[]>;
   /**
    * The users whose ballots in a poll changed since another call; since 0, all users with a ballot.
    * @returns undefined if there is no such poll.
    */
-  voters(
-    worldId: string,
-    room: string,
-    id: string,
-    since: number,
-  ): Promise<Voters | undefined>;
+  voters(worldId: string, room: string, id: string, since: number): Promise<Voters | undefined>;
   /**
    * Stores a poll and its options with new UUIDs as their ids. By default it is a
    * draft with a choice of one.
    * @throws {StoreError} `quota` on `options` when there would be more than 100.
    */
-  create(
-    worldId: string,
-    room: string,
-    draft: PollDraft,
-    by?: Author,
-  ): Promise<Poll>;
+  create(worldId: string, room: string, draft: PollDraft, by?: Author): Promise<Poll>;
   /**
    * Replaces the named fields. Becoming closed or archived freezes the results, after
    * the options have changed; a state that takes votes, or is a draft, ends that.

@@ -9,10 +9,5 @@ export interface ProgramLinkStore {
    * @param renew replace it, so that the former one ends.
    * @throws {StoreError} `absent` when the user does not exist or was erased.
    */
-  link(
-    worldId: string,
-    userId: string,
-    renew: boolean,
-    by?: Author,
-  ): Promise<string>;
+  link(worldId: string, userId: string, renew: boolean, by?: Author): Promise<string>;
 }

@@ -11,8 +11,7 @@ import type {
 import type { Given } from "../log/draft.js";
 import type { SessionRow, SpeakerRow } from "../rules/program-rows.js";
 import type { Author } from "./author.js";
-import type { FileDigest, Visitor } from "./selections.js";
-import type { Versioned } from "./versioned.js";
+import type { FileDigest, Versioned, Visitor } from "./selections.js";
 
 /**
  * The places of a program whose changes count apart: a room by its id, sessions without a
@@ -187,8 +186,11 @@ export interface ProgramStore {
     hosts: readonly string[],
   ): Promise<ImportReferences>;
   /**
-   * Writes what an import changes, all or nothing, and the file that it came in. Appends one entry
-   * for each change, and one for the import.
+   * Writes what an import changes, and the file that it came in. Appends one entry for each change,
+   * and one for the import. An import of more than 4,000 records is several writes, so that
+   * writes of other worlds do not wait for all of it. If the
+   * program or the rooms change in between, or the process ends, the rest is left out; the same
+   * import, planned again, has only this rest to do.
    * @param hosts see {@link ProgramStore.references}.
    * @throws {StoreError} `absent` when the world does not exist; `changed` when it is not as the
    *   import was planned; or as {@link FileStore.add}.

@@ -64,11 +64,7 @@ export const QUESTION_CHANGES = [
  * question that they change. No byte stays of content that is replaced or deleted. Banned and
  * silenced users are `denied` to ask and to vote.
  */
-export interface QuestionStore extends ItemStore<
-  Question,
-  QuestionDraft,
-  QuestionChanges
-> {
+export interface QuestionStore extends ItemStore<Question, QuestionDraft, QuestionChanges> {
   /**
    * The newest questions of a room that a user may see, the oldest first: at most
    * `limit`, with at most about `size` characters of content. A pinned one is always among them.

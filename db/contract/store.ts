@@ -14,24 +14,13 @@ import type { ProgramLinkStore } from "./program-links.js";
 import type { QuestionStore } from "./questions.js";
 import type { WorldCopy } from "../../schemas/documents/world-document.js";
 import type { Lines, RowCounts } from "./copies.js";
-import type {
-  Room,
-  RoomChanges,
-  RoomDraft,
-  RoomOrdering,
-} from "../../schemas/rooms.js";
+import type { Room, RoomChanges, RoomDraft, RoomOrdering } from "../../schemas/rooms.js";
 import type { User, UserName, UserOrdering } from "../../schemas/users.js";
-import type {
-  FileDigest,
-  ListPlace,
-  PageSelection,
-  Visitor,
-} from "./selections.js";
-import type { Versioned } from "./versioned.js";
+import type { FileDigest, ListPlace, PageSelection, Versioned, Visitor } from "./selections.js";
 import type { World, WorldChanges } from "../../schemas/worlds.js";
 
 // An engine is written from this file and tested by
-// test/db/store-contract/. `Store` has the rules for every method.
+// test/contract/db/store-contract/. `Store` has the rules for every method.
 
 export type { FileDigest, ListPlace, PageSelection, Versioned, Visitor };
 
@@ -136,10 +125,7 @@ export interface UserRecord extends Readonly<Omit<User, "last_seen">> {
 }
 
 /** A user in a list for administrators, without large fields. */
-export interface ListedUser extends Omit<
-  UserRecord,
-  "client_state" | "deleted"
-> {
+export interface ListedUser extends Omit<UserRecord, "client_state" | "deleted"> {
   /** When the user was made, in milliseconds since 1970. */
   readonly created: number;
 }
@@ -283,7 +269,7 @@ export interface Counts {
  *
  * **Log.** Each write appends an entry to the log of its world in the same transaction
  * (`db/log/entries.ts`), even a write that changes no value, so that its command still
- * causes a push. Marks append none, nor does a user who enters with the same traits. The
+ * causes a push. A user who enters with the same traits appends none. The
  * parameter `by` names the author; by default, it is the author with which the store was
  * opened.
  *
@@ -313,12 +299,6 @@ export interface Store {
   readonly webhooks: WebhookStore;
   readonly audit: AuditStore;
   readonly log: LogStore;
-  /**
-   * Reads at once what identifies a caller. Only an engine that answers without waiting has it.
-   * @param look reads; all that it reads is of one state.
-   * @throws {StoreError} as the other methods reject.
-   */
-  atOnce?<T>(look: (rows: RowsAtOnce) => T): T;
   /** How much there is now. */
   counts(): Promise<Counts>;
   /**
@@ -328,21 +308,8 @@ export interface Store {
   close(): Promise<void>;
 }
 
-/** What {@link Store.atOnce} reads. Each is as `get` or `find` reads it. */
-export interface RowsAtOnce {
-  readonly world: (id: string) => Versioned<World> | undefined;
-  readonly room: (
-    worldId: string,
-    id: string,
-  ) => Versioned<RoomValue> | undefined;
-  readonly user: (worldId: string, tokenId: string) => UserRecord | undefined;
-}
-
 /** The fields that {@link WorldStore.configure} replaces. */
-export interface WorldSettings extends Pick<
-  WorldChanges,
-  "title" | "permission_config"
-> {
+export interface WorldSettings extends Pick<WorldChanges, "title" | "permission_config"> {
   config?: Record<string, unknown> | undefined;
 }
 
@@ -358,10 +325,7 @@ export interface WorldStore {
   /** Worlds in the order of the code points of their ids. They are frozen. */
   list(selection: WorldSelection): Promise<World[]>;
   /** The worlds that have a key or another issuer with exactly this name and audience, in any order. */
-  issuing(
-    issuer: string,
-    audience: string,
-  ): Promise<readonly Versioned<World>[]>;
+  issuing(issuer: string, audience: string): Promise<readonly Versioned<World>[]>;
   /**
    * Creates a world. Two worlds may share a host name only if the domains of
    * both name different ports.
@@ -459,20 +423,13 @@ export interface RoomStore {
    * A page of all rooms, without regard to rights, by priority, name and id. It is not
    * bounded by size, so ask for at most a few hundred rooms.
    */
-  all(
-    worldId: string,
-    selection: PageSelection,
-  ): Promise<Versioned<RoomValue>[]>;
+  all(worldId: string, selection: PageSelection): Promise<Versioned<RoomValue>[]>;
   /**
    * Creates a room with a new UUID as its id, unique in the store. Fields that are
    * not given get the defaults of the interface.
    * @throws {StoreError} `absent` when the world does not exist.
    */
-  create(
-    worldId: string,
-    draft: RoomDraft,
-    by?: Author,
-  ): Promise<Versioned<RoomValue>>;
+  create(worldId: string, draft: RoomDraft, by?: Author): Promise<Versioned<RoomValue>>;
   /**
    * Creates a room behind all others: its priority is one more than the highest,
    * which may be 0, as long as a priority can be.
@@ -480,11 +437,7 @@ export interface RoomStore {
    *   `name` if the world has a room of this name. Case is ignored as in
    *   {@link RoomSelection.search}.
    */
-  open(
-    worldId: string,
-    draft: RoomDraft,
-    by?: Author,
-  ): Promise<Versioned<RoomValue>>;
+  open(worldId: string, draft: RoomDraft, by?: Author): Promise<Versioned<RoomValue>>;
   /**
    * Replaces the named fields as a whole. A `domain` of null removes the room's
    * own. An `id` must be the present one.
@@ -512,6 +465,7 @@ export interface RoomStore {
    * Numbers the priorities of all rooms from 1: the named rooms come first, in
    * this order, and the others follow in their present one. Ids that no room of
    * the world has are skipped.
+   * @throws {StoreError} `absent` when the world does not exist.
    */
   reorder(worldId: string, ids: readonly string[], by?: Author): Promise<void>;
   /**
@@ -566,31 +520,17 @@ export interface UserStore {
    * @throws {StoreError} `busy` when too many searches wait, or if it is aborted
    *   before its turn; `large` as in {@link list}.
    */
-  search(
-    worldId: string,
-    search: UserSearch,
-    signal?: AbortSignal,
-  ): Promise<FoundUsers>;
+  search(worldId: string, search: UserSearch, signal?: AbortSignal): Promise<FoundUsers>;
   /**
    * Replaces the named fields.
    * @throws {StoreError} `absent`, also if the user is erased.
    */
-  update(
-    worldId: string,
-    id: string,
-    changes: UserChanges,
-    by?: Author,
-  ): Promise<UserRecord>;
+  update(worldId: string, id: string, changes: UserChanges, by?: Author): Promise<UserRecord>;
   /**
    * Decides about a user. A banned user who is silenced stays banned.
    * @throws {StoreError} `absent`, also if the user is erased.
    */
-  moderate(
-    worldId: string,
-    id: string,
-    state: ModerationState,
-    by?: Author,
-  ): Promise<UserRecord>;
+  moderate(worldId: string, id: string, state: ModerationState, by?: Author): Promise<UserRecord>;
   /**
    * The same about the person whose tokens have a `uid`. It creates the user of a person who
    * has not come yet, without traits.
@@ -609,12 +549,7 @@ export interface UserStore {
    */
   block(worldId: string, id: string, other: string, by?: Author): Promise<void>;
   /** Ends a block, if there is one. @throws {StoreError} `absent` as {@link block}. */
-  unblock(
-    worldId: string,
-    id: string,
-    other: string,
-    by?: Author,
-  ): Promise<void>;
+  unblock(worldId: string, id: string, other: string, by?: Author): Promise<void>;
   /**
    * The users that a user blocks, in the order of {@link search}: only the first if
    * their profiles take more than a MiB together.
@@ -650,12 +585,7 @@ export interface FileRecords {
    * @throws {StoreError} `absent` when the world does not exist, `denied` when the
    *   uploader is banned or silenced, or `quota`.
    */
-  add(
-    worldId: string,
-    uploader: Visitor,
-    file: FileDigest,
-    quota: number,
-  ): Promise<void>;
+  add(worldId: string, uploader: Visitor, file: FileDigest, quota: number): Promise<void>;
   /** Whether a file of any world has this key. */
   has(key: string): Promise<boolean>;
   /** The file with an id, if it is in this world. */
@@ -685,11 +615,7 @@ export interface AnnouncementStore {
    * Creates an announcement with a new UUID as its id.
    * @throws {StoreError} `absent` when the world does not exist.
    */
-  create(
-    worldId: string,
-    draft: AnnouncementDraft,
-    by?: Author,
-  ): Promise<Announcement>;
+  create(worldId: string, draft: AnnouncementDraft, by?: Author): Promise<Announcement>;
   /**
    * Replaces the named fields. The state may only change from a draft to active and from
    * active to archived; other changes of it are ignored.

@@ -75,12 +75,7 @@ export interface WebhookStore {
    * Creates a webhook with a new UUID as its id. The first entry for it is the next one.
    * @throws {StoreError} `absent`, or `quota` on `webhooks`.
    */
-  create(
-    worldId: string,
-    settings: WebhookSettings,
-    secret: string,
-    by?: Author,
-  ): Promise<Webhook>;
+  create(worldId: string, settings: WebhookSettings, secret: string, by?: Author): Promise<Webhook>;
   /**
    * @param revisions in which it may be changed; any by default.
    * @throws {StoreError} `absent` or `changed`.
@@ -93,12 +88,7 @@ export interface WebhookStore {
     by?: Author,
   ): Promise<Webhook>;
   /** As {@link update}. */
-  delete(
-    worldId: string,
-    id: string,
-    revisions?: readonly number[],
-    by?: Author,
-  ): Promise<void>;
+  delete(worldId: string, id: string, revisions?: readonly number[], by?: Author): Promise<void>;
   /**
    * Makes a process the holder, if holder and beat are still as they were read.
    * @param holder null to release it.

@@ -26,8 +26,7 @@ export async function checkDocument(
   lines: Lines,
   hasFile: (file: FileDigest) => boolean = () => false,
 ): Promise<{ rows: RowCounts; parts: DocumentRows | undefined }> {
-  const { recordFaults } =
-    await import("../../schemas/documents/world-document.js");
+  const { recordFaults } = await import("../../schemas/documents/world-document.js");
   const { findLosses } = await import("../../schemas/fidelity.js");
   const { unstorableIn } = await import("../../schemas/validate.js");
   const counts: Record<string, number> = {};
@@ -54,8 +53,7 @@ export async function checkDocument(
     if (size <= KEPT) parts.push({ table: table.name, rows, line });
     else parts.length = 0;
     for (const [i, row] of rows.entries()) {
-      const fault =
-        faultOf({ ...recordFaults, hasFile }, table, row) ?? twins?.(row);
+      const fault = faultOf({ ...recordFaults, hasFile }, table, row) ?? twins?.(row);
       if (fault !== undefined) {
         throw unfit(line + i, `${placeIn(table)}.${fault}`);
       }
@@ -122,7 +120,7 @@ function isDeep(text: string): boolean {
 }
 
 /** Makes the function that says which columns of a row have the values of one before. */
-function twinFinder(table: Table): (row: Row) => string | undefined {
+export function twinFinder(table: Table): (row: Row) => string | undefined {
   const { columns, key, unique } = table;
   const counter = counterOf(table);
   const pin = columns.findIndex(({ name }) => name === "is_pinned");

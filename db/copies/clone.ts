@@ -38,23 +38,18 @@ export async function clonedRows(
             ? worldRow(table, row, world)
             : row.map((value, i) =>
                 // A room that shows its world's domain shows the new world's.
-                table.columns[i]!.name === "domain" && value === domain
-                  ? null
-                  : valueOf(value, i),
+                table.columns[i]!.name === "domain" && value === domain ? null : valueOf(value, i),
               ),
         )
         // A row about a user who is left out.
-        .filter((row) =>
-          row.every((value, i) => value !== null || table.columns[i]!.nullable),
-        ),
+        .filter((row) => row.every((value, i) => value !== null || table.columns[i]!.nullable)),
     };
   });
 }
 
 /** Screens and people of the hall came by links of the first world. */
 const isPerson = (table: Table) => (row: Row) =>
-  kindOf({ client_id: row[placeOf(table, "client_id")] as string | null }) ===
-  "person";
+  kindOf({ client_id: row[placeOf(table, "client_id")] as string | null }) === "person";
 
 const placeOf = ({ columns }: Table, name: string): number =>
   columns.findIndex((column) => column.name === name);
@@ -91,9 +86,7 @@ function worldRow({ columns }: Table, row: Row, world: World): Row {
     switch (name) {
       case "config": {
         // The other issuers sign for the first world.
-        const { JWT_issuers: _issuers, ...settings } = JSON.parse(
-          row[at] as string,
-        ) as WorldConfig;
+        const { JWT_issuers: _issuers, ...settings } = JSON.parse(row[at] as string) as WorldConfig;
         return JSON.stringify({ ...settings, ...world.config });
       }
       case "revision":

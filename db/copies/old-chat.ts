@@ -1,18 +1,12 @@
-import type {
-  ChatCopy,
-  EventCopy,
-} from "../../schemas/documents/chat-history.js";
+import type { ChatCopy, EventCopy } from "../../schemas/documents/chat-history.js";
 import { TYPES } from "../rules/chat-rows.js";
-import { counted, type Named, type Parts } from "./named-rows.js";
+import type { Value } from "./tables.js";
 
 /**
  * The rows of the chat in an old document.
  * @param tag makes a tag for an event.
  */
-export function chatParts(
-  { channels, events }: ChatCopy,
-  tag: () => number,
-): Parts {
+export function chatParts({ channels, events }: ChatCopy, tag: () => number): Parts {
   const numbers = new Map(channels.map(({ id }, i) => [id, i + 1]));
   const places = new Map(events.map(({ id }, i) => [id, i + 1]));
   const ids = events.map(({ id }) => id);
@@ -20,16 +14,11 @@ export function chatParts(
   const markOf = (mark: number | undefined): number | null =>
     mark === undefined ? null : placeUntil(ids, mark);
   const lasts = lastsOf(events);
-  const inChannels = <T>(
-    list: (channel: ChatCopy["channels"][number]) => T[],
-  ) =>
-    channels.flatMap((one, i) =>
-      list(one).map((row) => ({ channel: i + 1, ...row })),
-    );
+  const inChannels = <T>(list: (channel: ChatCopy["channels"][number]) => T[]) =>
+    channels.flatMap((one, i) => list(one).map((row) => ({ channel: i + 1, ...row })));
   const edits = new Map<number, number>();
   for (const { id, replaces } of events) {
-    if (replaces !== undefined)
-      edits.set(places.get(replaces)!, places.get(id)!);
+    if (replaces !== undefined) edits.set(places.get(replaces)!, places.get(id)!);
   }
   const reactions = events.flatMap(({ reactions = {} }, i) =>
     Object.entries(reactions).flatMap(([reaction, users]) =>
@@ -41,7 +30,8 @@ export function chatParts(
       "chat_channels",
       counted(
         channels.map(({ id, direct }) => ({
-          ...{ id, direct: direct?.join() ?? null },
+          id,
+          direct: direct?.join() ?? null,
           ...(lasts.get(id) ?? { last_event: 0, last_message: 0 }),
         })),
       ),
@@ -54,8 +44,7 @@ export function chatParts(
         type: TYPES.indexOf(event.type),
         sender: event.sender ?? null,
         timestamp: Date.parse(event.timestamp),
-        replaces:
-          event.replaces === undefined ? null : places.get(event.replaces)!,
+        replaces: event.replaces === undefined ? null : places.get(event.replaces)!,
         deleted: Number(event.deleted ?? false),
         content: contentOf(event) ?? null,
         tag: tag(),
@@ -69,9 +58,7 @@ export function chatParts(
       "chat_members",
       counted(
         inChannels(({ members = [] }) =>
-          members.map(({ user, hidden = false }) => ({
-            ...{ user_id: user, hidden: Number(hidden) },
-          })),
+          members.map(({ user, hidden = false }) => ({ user_id: user, hidden: Number(hidden) })),
         ),
       ),
     ],
@@ -79,20 +66,16 @@ export function chatParts(
       "chat_readers",
       inChannels(({ readers = [] }) =>
         readers.map(({ user, pointer, listed }) => ({
-          ...{
-            user_id: user,
-            pointer: markOf(pointer),
-            listed: markOf(listed),
-          },
+          user_id: user,
+          pointer: markOf(pointer),
+          listed: markOf(listed),
         })),
       ),
     ],
     [
       "chat_notifications",
       inChannels(({ notifications = [] }) =>
-        notifications.map(({ user, event }) => ({
-          ...{ user_id: user, event: places.get(event)! },
-        })),
+        notifications.map(({ user, event }) => ({ user_id: user, event: places.get(event)! })),
       ),
     ],
   ];
@@ -102,9 +85,7 @@ export function chatParts(
  * Makes the function that gives the content of an event as it is stored: JSON;
  * undefined for a deleted event, and for an edit before the last one.
  */
-function contentsOf(
-  events: readonly EventCopy[],
-): (event: EventCopy) => string | undefined {
+function contentsOf(events: readonly EventCopy[]): (event: EventCopy) => string | undefined {
   const lastEdits = new Map<number, number>();
   for (const { id, replaces } of events) {
     if (replaces !== undefined) lastEdits.set(replaces, id);
@@ -141,3 +122,13 @@ function placeUntil(ids: readonly number[], mark: number): number {
   }
   return low;
 }
+
+/** A row by the names of its columns, without the world. */
+export type Named = Readonly<Record<string, Value>>;
+
+/** Rows with their places, from 1. */
+export const counted = <T extends object>(rows: readonly T[]): (T & { number: number })[] =>
+  rows.map((row, i) => ({ ...row, number: i + 1 }));
+
+/** Some tables and their rows. */
+export type Parts = [table: string, rows: Named[]][];

@@ -1,20 +1,13 @@
 import type { ChatCopy } from "../../schemas/documents/chat-history.js";
-import type {
-  PollCopy,
-  QuestionCopy,
-} from "../../schemas/documents/votes-copy.js";
-import type {
-  UserCopy,
-  WorldCopy,
-} from "../../schemas/documents/world-document.js";
+import type { PollCopy, QuestionCopy } from "../../schemas/documents/votes-copy.js";
+import type { UserCopy, WorldCopy } from "../../schemas/documents/world-document.js";
 import { isOver } from "../../schemas/plain/items.js";
 import { copiedAnnouncement } from "../contract/announcements.js";
 import { tag } from "../log/draft.js";
 import { MAX_BLOCKED, stateJson, tooManyBlocked } from "../rules/user-rows.js";
 import { newRoomRow } from "../rules/room-rows.js";
 import { newWorldRow } from "../rules/world-rows.js";
-import { counted, type Named, type Parts } from "./named-rows.js";
-import { chatParts } from "./old-chat.js";
+import { chatParts, counted, type Named, type Parts } from "./old-chat.js";
 import { takenAs } from "./taken.js";
 import { copied, type Table, TABLES } from "./tables.js";
 import type { CopiedRows } from "./world-rows.js";
@@ -35,10 +28,7 @@ export function* rowsOf(copy: WorldCopy): Generator<CopiedRows> {
     ["rooms", rooms.map((room) => ({ ...newRoomRow(room) }))],
     ["users", [...users.map(userRow), ...erasedUsers(chat)]],
     ["blocks", users.flatMap(blockRows)],
-    [
-      "announcements",
-      counted(announcements.map((one) => ({ ...copiedAnnouncement(one) }))),
-    ],
+    ["announcements", counted(announcements.map((one) => ({ ...copiedAnnouncement(one) })))],
     ...(chat ? chatParts(chat, tag) : []),
     ...questionParts(questions),
     ...pollParts(polls),
@@ -49,17 +39,10 @@ export function* rowsOf(copy: WorldCopy): Generator<CopiedRows> {
   }
 }
 
-const inOrder = (
-  table: Table,
-  world: string,
-  rows: readonly Named[],
-): CopiedRows => ({
+const inOrder = (table: Table, world: string, rows: readonly Named[]): CopiedRows => ({
   table,
   rows: rows.map((row) =>
-    table.columns.map(({ name, formerly = null }) =>
-      // Such a document lacks newer columns.
-      name === "world_id" ? world : (row[name] ?? formerly),
-    ),
+    table.columns.map(({ name }) => (name === "world_id" ? world : (row[name] ?? null))),
   ),
 });
 
@@ -70,6 +53,7 @@ const userRow = (user: UserCopy): Named => ({
   profile: user.profile && JSON.stringify(user.profile),
   traits: JSON.stringify(user.traits),
   last_seen: Date.parse(user.last_seen),
+  created: 0,
   moderation_state: user.moderation_state ?? "",
   client_state: stateJson(user.client_state),
   pretalx_id: user.pretalx_id ?? null,
@@ -86,9 +70,7 @@ function refuseTwins(users: readonly UserCopy[]): void {
 }
 
 const erasedUsers = (chat: ChatCopy | undefined): Named[] =>
-  (chat?.erased ?? []).map((id) => ({
-    ...{ id, last_seen: 0, moderation_state: "" },
-  }));
+  (chat?.erased ?? []).map((id) => ({ id, last_seen: 0, created: 0, moderation_state: "" }));
 
 function blockRows({ id, blocked = [] }: UserCopy): Named[] {
   const others = [...new Set(blocked)];
@@ -107,6 +89,7 @@ function questionParts(questions: readonly QuestionCopy[]): Parts {
     answered: Number(question.answered ?? false),
     is_pinned: Number(question.is_pinned ?? false),
     timestamp: Date.parse(question.timestamp),
+    named: 0,
   }));
   const votes = questions.flatMap(({ votes = [] }, i) =>
     votes.map((user_id) => ({ question: i + 1, user_id })),
@@ -131,15 +114,16 @@ function pollParts(polls: readonly PollCopy[]): Parts {
   }));
   const options = counted(
     polls.flatMap(({ options }, i) =>
-      options.map(({ id, content, order }) => ({
-        ...{ id, poll: i + 1, content, position: order },
-      })),
+      options.map(({ id, content, order }) => ({ id, poll: i + 1, content, position: order })),
     ),
   );
   const places = new Map(options.map(({ id, number }) => [id, number]));
   const ballots = polls.flatMap(({ ballots = [] }, i) =>
     ballots.map(({ user = null, options }, j) => ({
-      ...{ poll: i + 1, user_id: user, changed: j + 1, options },
+      poll: i + 1,
+      user_id: user,
+      changed: j + 1,
+      options,
     })),
   );
   const votes = ballots.flatMap(({ options }, i) =>
@@ -148,10 +132,7 @@ function pollParts(polls: readonly PollCopy[]): Parts {
   return [
     ["polls", counted(rows)],
     ["poll_options", options],
-    [
-      "poll_ballots",
-      counted(ballots.map(({ options: _options, ...row }) => row)),
-    ],
+    ["poll_ballots", counted(ballots.map(({ options: _options, ...row }) => row))],
     ["poll_votes", votes],
   ];
 }
@@ -160,12 +141,7 @@ function pollParts(polls: readonly PollCopy[]): Parts {
  * JSON of the results of a poll that is over; null for others. If the document lacks them,
  * its ballots are counted.
  */
-function totalsOf({
-  state,
-  options,
-  ballots = [],
-  results,
-}: PollCopy): string | null {
+function totalsOf({ state, options, ballots = [], results }: PollCopy): string | null {
   if (!isOver({ state })) return null;
   const votes = new Map(options.map(({ id }) => [id, 0]));
   for (const id of ballots.flatMap((ballot) => ballot.options)) {

@@ -1,9 +1,6 @@
-import type {
-  RoomRecord,
-  WorldCopy,
-} from "../../schemas/documents/world-document.js";
-import { type OwnRoomRow } from "../rules/room-rows.js";
-import { ownExtras, toRoom, toWorld, type WorldRow } from "../rules/rows.js";
+import type { RoomRecord, WorldCopy } from "../../schemas/documents/world-document.js";
+import { ownExtras, type OwnRoomRow, toRoom } from "../rules/room-rows.js";
+import { toWorld, type WorldRow } from "../rules/rows.js";
 
 // Rows of a document that the store creates as it creates others, with all that follows from them.
 

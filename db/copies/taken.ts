@@ -1,16 +1,15 @@
 import { StoreError } from "../contract/store.js";
 
 /** What a row of a table is, and the field that refusals name. */
-const KINDS: Readonly<Record<string, readonly [field: string, kind: string]>> =
-  {
-    rooms: ["rooms", "a room"],
-    users: ["users", "a user, or its name,"],
-    announcements: ["announcements", "an announcement"],
-    chat_channels: ["chat", "a channel"],
-    questions: ["questions", "a question"],
-    polls: ["polls", "a poll"],
-    poll_options: ["polls", "an option"],
-  };
+const KINDS: Readonly<Record<string, readonly [field: string, kind: string]>> = {
+  rooms: ["rooms", "a room"],
+  users: ["users", "a user, or its name,"],
+  announcements: ["announcements", "an announcement"],
+  chat_channels: ["chat", "a channel"],
+  questions: ["questions", "a question"],
+  polls: ["polls", "a poll"],
+  poll_options: ["polls", "an option"],
+};
 
 /**
  * The error about a row of a document that another has in its place.

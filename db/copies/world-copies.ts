@@ -1,41 +1,37 @@
-import type { Lines, DocumentRows, RowCounts } from "../contract/copies.js";
+import type { Lines, RowCounts } from "../contract/copies.js";
 import type { WorldCopy } from "../../schemas/documents/world-document.js";
-import type { Author } from "../contract/author.js";
 import type { WorldStore } from "../contract/store.js";
-import { readWorld, type WorldRow } from "../rules/rows.js";
+import type { copies } from "../domains/copies/index.js";
+import { importWorld } from "../domains/copies/import.js";
+import type { Bound } from "../domains/domain.js";
+import { readWorld } from "../rules/rows.js";
 import { checkDocument } from "./check-document.js";
 import { clonedRows } from "./clone.js";
 import type { TableSource } from "./dump.js";
 import { rowsOf } from "./old-document.js";
-import { linesOf, worldIn } from "./world-lines.js";
+import { linesOf } from "./world-lines.js";
 import { type CopiedRows, countRows, worldRows } from "./world-rows.js";
 
 /** What an engine does with copies of worlds. */
 interface CopyEngine {
   /** All rows, as they are at one moment. */
   readonly source: () => Promise<TableSource>;
-  /** Creates a world in one transaction. @throws {StoreError} `taken` or `unfit`. */
-  readonly create: (
-    id: string,
-    document: Lines | DocumentRows,
-    dryRun: boolean,
-    by: Author | undefined,
-  ) => Promise<WorldRow>;
+  readonly store: Bound<typeof copies>;
 }
 
 /** The worlds with all that they hold, in and out of a store. */
 export function worldCopies({
   source,
-  create,
+  store,
 }: CopyEngine): Pick<WorldStore, "export" | "clone" | "import"> {
   async function* rowsIn(
     id: string,
-    copies: Parameters<typeof worldRows>[2],
+    which: Parameters<typeof worldRows>[2],
     files?: (key: string) => boolean,
   ): AsyncGenerator<CopiedRows> {
     const opened = await source();
     try {
-      yield* worldRows(opened, id, copies, files);
+      yield* worldRows(opened, id, which, files);
     } finally {
       await opened.close();
     }
@@ -47,7 +43,8 @@ export function worldCopies({
         rowsIn(
           id,
           [
-            ...(["all", "export"] as const),
+            "all",
+            "export",
             ...(history ? (["history"] as const) : []),
             ...(files ? (["files"] as const) : []),
           ],
@@ -58,7 +55,7 @@ export function worldCopies({
     async clone(id, world, by) {
       const rows = await clonedRows(rowsIn(id, ["all"]), world);
       const { lines } = await written(rows);
-      return readWorld(await create(world.id, lines, false, by));
+      return readWorld(await importWorld(store, lines, false, by));
     },
 
     async import(document, { dryRun = false, files } = {}, by) {
@@ -66,7 +63,7 @@ export function worldCopies({
       const { lines, rows, parts } = isRead
         ? { lines: document, ...(await checkDocument(document, files)) }
         : { ...(await written(rowsOf(document))), parts: undefined };
-      const row = await create(worldIn(lines), parts ?? lines, dryRun, by);
+      const row = await importWorld(store, parts ?? lines, dryRun, by);
       return { world: readWorld(row), rows };
     },
   };
@@ -75,9 +72,7 @@ export function worldCopies({
 const isWritten = (document: WorldCopy | Lines): document is Lines =>
   "file" in document || "lines" in document;
 
-async function written(
-  parts: Iterable<CopiedRows>,
-): Promise<{ lines: Lines; rows: RowCounts }> {
+async function written(parts: Iterable<CopiedRows>): Promise<{ lines: Lines; rows: RowCounts }> {
   const all = [...parts];
   const lines: string[] = [];
   for await (const line of linesOf(all)) lines.push(line);

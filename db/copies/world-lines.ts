@@ -1,11 +1,11 @@
-import type { Lines, DocumentRows } from "../contract/copies.js";
+import { closeSync, openSync, readSync } from "node:fs";
+import type { DocumentRows, Lines } from "../contract/copies.js";
 import { StoreError } from "../contract/store.js";
-import { faultOfValue } from "./column-values.js";
-import { textsIn } from "./line-texts.js";
 import {
   BACKUP_VERSION,
   type Column,
   copied,
+  OLDEST_BACKUP,
   type Row,
   type Table,
   TABLES,
@@ -17,16 +17,66 @@ import type { CopiedRows } from "./world-rows.js";
 // world. Then there is, for each table, a list of its rows: an object on each line, with the
 // values that a backup has. A column with JSON has its value. `world_id` is left out.
 
+/** About how many bytes are read at once. */
+const CHUNK = 1024 * 1024;
+
+/** The longest line, in bytes. A text of the API has at most a few million characters. */
+const LONGEST = 64 * 1024 * 1024;
+
+/** Reads lines without waiting for anything but the disk, as a transaction may be open. */
+export function* textsIn(lines: Lines): Generator<string, void> {
+  if ("lines" in lines) {
+    yield* lines.lines;
+    return;
+  }
+  const isOpen = typeof lines.file === "number";
+  const file = isOpen ? lines.file : openSync(lines.file, "r");
+  try {
+    const decoder = new TextDecoder("utf-8", { fatal: true, ignoreBOM: true });
+    let pieces: Buffer[] = [];
+    let length = 0;
+    let line = 1;
+    const refuse = (fault: string) => new StoreError("unfit", `Line ${line}: ${fault}`);
+    const text = () => {
+      try {
+        return decoder.decode(Buffer.concat(pieces));
+      } catch {
+        throw refuse("is not UTF-8.");
+      }
+    };
+    let position = 0;
+    for (;;) {
+      const chunk = Buffer.allocUnsafe(CHUNK);
+      const size = readSync(file, chunk, 0, CHUNK, position);
+      if (size === 0) break;
+      position += size;
+      let begin = 0;
+      while (begin < size) {
+        const end = chunk.subarray(0, size).indexOf(10, begin);
+        const piece = chunk.subarray(begin, end === -1 ? size : end);
+        pieces.push(piece);
+        length += piece.length;
+        if (length > LONGEST) throw refuse(`has more than ${LONGEST} bytes.`);
+        if (end === -1) break;
+        yield text();
+        line++;
+        pieces = [];
+        length = 0;
+        begin = end + 1;
+      }
+    }
+    if (length > 0) yield text();
+  } finally {
+    if (!isOpen) closeSync(file);
+  }
+}
+
 const FORMAT = "foyer.world";
 
 const WORLD = '"world":';
 
-/** The first version with rows. */
-const FIRST = 4;
-
 /** The columns whose values a document has. */
-const columnsIn = (table: Table): Column[] =>
-  table.columns.filter(({ of }) => of !== "worlds");
+const columnsIn = (table: Table): Column[] => table.columns.filter(({ of }) => of !== "worlds");
 
 /**
  * The lines of a document.
@@ -91,8 +141,7 @@ const oneLine = (json: Value): string => {
 };
 
 /** What the rows of a table are called in a document. */
-export const placeIn = ({ name }: Table): string =>
-  name === "worlds" ? "world" : name;
+export const placeIn = ({ name }: Table): string => (name === "worlds" ? "world" : name);
 
 /**
  * The lines of a document that something has laid out in another way.
@@ -101,10 +150,7 @@ export const placeIn = ({ name }: Table): string =>
 export function relaid(document: Readonly<Record<string, unknown>>): string[] {
   const { format, version, world, ...tables } = document;
   const head = JSON.stringify({ format, version });
-  const lines = [
-    `${head.slice(0, -1)},`,
-    `"world":${JSON.stringify(world ?? null)},`,
-  ];
+  const lines = [`${head.slice(0, -1)},`, `"world":${JSON.stringify(world ?? null)},`];
   const places = TABLES.map(({ name }) => name);
   const ordered = Object.entries(tables).sort(
     ([one], [other]) => places.indexOf(one) - places.indexOf(other),
@@ -120,16 +166,14 @@ export function relaid(document: Readonly<Record<string, unknown>>): string[] {
   return [...lines, "}"];
 }
 
-/** Whether a document has rows. Older ones have no newer version than 1. */
-export const isOfRows = (
-  document: unknown,
-): document is Readonly<Record<string, unknown>> =>
+/** Whether a document has rows. The others are of version 1. */
+export const isOfRows = (document: unknown): document is Readonly<Record<string, unknown>> =>
   typeof document === "object" &&
   document !== null &&
   "format" in document &&
   document.format === FORMAT &&
   "version" in document &&
-  Number(document.version) >= FIRST;
+  Number(document.version) > 1;
 
 /** Whether a document has the lines of {@link linesOf}, by its beginning. */
 export const isLaidInLines = (text: string): boolean =>
@@ -158,13 +202,11 @@ interface ReadRows extends LinesOfRows {
 export type Look = (text: string, entry: object) => string | undefined;
 
 /** How many rows come at once at most, and about how many characters. */
-const ROWS = 2000;
-const CHARACTERS = 2 * 1024 * 1024;
+const ROWS = 500;
+const CHARACTERS = 512 * 1024;
 
 /** The rows of a document, read now or before. @throws {StoreError} as {@link rowsIn}. */
-export function* partsIn(
-  document: Lines | DocumentRows,
-): Generator<LinesOfRows> {
+export function* partsIn(document: Lines | DocumentRows): Generator<LinesOfRows> {
   if ("lines" in document || "file" in document) {
     yield* rowsIn(document);
     return;
@@ -217,10 +259,7 @@ export function* rowsIn(lines: Lines, look?: Look): Generator<ReadRows> {
       yield { table, rows: [], line, size: 0 };
     } else {
       const isOver = text === "]";
-      if (
-        rows.length > 0 &&
-        (isOver || rows.length === ROWS || size > CHARACTERS)
-      ) {
+      if (rows.length > 0 && (isOver || rows.length === ROWS || size > CHARACTERS)) {
         yield { table, rows, line: line - rows.length, size };
         rows = [];
         size = 0;
@@ -232,8 +271,7 @@ export function* rowsIn(lines: Lines, look?: Look): Generator<ReadRows> {
       }
     }
   }
-  if (place !== "end")
-    throw unfit(line + 1, 'is missing: the last one is "}".');
+  if (place !== "end") throw unfit(line + 1, 'is missing: the last one is "}".');
 }
 
 function headIn(texts: Generator<string, void>, look?: Look): ReadRows {
@@ -241,12 +279,15 @@ function headIn(texts: Generator<string, void>, look?: Look): ReadRows {
   const entry = entryIn(`${first.trimEnd().replace(/,$/, "")}}`, 1);
   const { format, version } = entry as Record<string, unknown>;
   if (format !== FORMAT) throw unfit(1, "is not the head of a world.");
-  if (!Number.isSafeInteger(version) || (version as number) < FIRST) {
+  if (!Number.isSafeInteger(version) || (version as number) < 2) {
     throw unfit(1, "has no version of a world in lines.");
   }
   if ((version as number) > BACKUP_VERSION) {
-    const most = `Must be at most ${BACKUP_VERSION}: use a newer Foyer.`;
-    throw unfit(1, `version: ${most}`);
+    throw unfit(1, `version: Must be at most ${BACKUP_VERSION}: use a newer Foyer.`);
+  }
+  if ((version as number) < OLDEST_BACKUP) {
+    const why = `Is ${version as number}, of a build before release 0.1.0`;
+    throw unfit(1, `version: ${why}, and must be at least ${OLDEST_BACKUP}.`);
   }
   const second = next(texts);
   if (!second.startsWith(WORLD)) throw unfit(2, "must have the world.");
@@ -256,8 +297,7 @@ function headIn(texts: Generator<string, void>, look?: Look): ReadRows {
   return { table, rows: [row], line: 2, size: text.length };
 }
 
-const next = (texts: Generator<string, void>): string =>
-  texts.next().value ?? "";
+const next = (texts: Generator<string, void>): string => texts.next().value ?? "";
 
 function entryIn(text: string, line: number): object {
   let entry: unknown;
@@ -286,10 +326,7 @@ function tableIn(text: string, last: Table, line: number): Table {
 }
 
 /** Makes the function that reads a row of a table. */
-function reader(
-  table: Table,
-  world: string,
-): (text: string, line: number, look?: Look) => Row {
+function reader(table: Table, world: string): (text: string, line: number, look?: Look) => Row {
   const known = new Set(columnsIn(table).map(({ name }) => name));
   const place = placeIn(table);
   return (text, line, look) => {
@@ -306,14 +343,39 @@ function reader(
       if (of === "worlds") return world;
       // A document of an older Foyer lacks newer columns.
       const value = Object.hasOwn(entry, name) ? entry[name] : formerly;
-      const fault =
-        value === undefined
-          ? "This field is required."
-          : faultOfValue(column, value);
+      const fault = value === undefined ? "This field is required." : faultOfValue(column, value);
       if (fault) throw unfit(line, `${place}.${name}: ${fault}`);
-      return column.json && value !== null
-        ? JSON.stringify(value)
-        : (value as Value);
+      return column.json && value !== null ? JSON.stringify(value) : (value as Value);
     });
   };
 }
+
+/** The greatest time of a `Date`, in milliseconds before and after 1970. */
+const LAST_TIME = 8_640_000_000_000_000;
+
+/**
+ * What is wrong with a value of a document in a column.
+ * @param value of a column with JSON: what its text says.
+ */
+function faultOfValue(
+  { kind, nullable, json, values, isTime }: Column,
+  value: unknown,
+): string | undefined {
+  if (value === null) return nullable ? undefined : "May not be null.";
+  if (json !== undefined) {
+    const found = typeof value !== "object" ? undefined : Array.isArray(value) ? "list" : "object";
+    return found === json ? undefined : `Must be ${NAMES[json]}.`;
+  }
+  if (values && !values.includes(value as string)) {
+    return `Must be one of ${values.map((one) => JSON.stringify(one)).join(", ")}.`;
+  }
+  if (kind === "text") {
+    return typeof value === "string" ? undefined : "Must be a text.";
+  }
+  if (!Number.isSafeInteger(value)) return "Must be a whole number.";
+  return isTime && Math.abs(value as number) > LAST_TIME
+    ? "Must be a time in milliseconds."
+    : undefined;
+}
+
+const NAMES = { object: "an object", list: "a list" };

@@ -53,9 +53,7 @@ class Numbers {
 }
 
 /** The names of the tables that have a column with numbers of their rows in another table. */
-const COUNTED = new Set(
-  TABLES.flatMap(({ columns }) => columns.map(countedBy)),
-);
+const COUNTED = new Set(TABLES.flatMap(({ columns }) => columns.map(countedBy)));
 
 const EVENTS = TABLES.find(({ name }) => name === "chat_events")!;
 
@@ -109,10 +107,7 @@ const NAMES = ["token_id", "client_id"].map((name) =>
 const isKnown = (row: Row): boolean => NAMES.some((at) => row[at] !== null);
 
 /** Adds rows to counts, without erased users. */
-export function countRows(
-  counts: Record<string, number>,
-  { table, rows }: CopiedRows,
-): void {
+export function countRows(counts: Record<string, number>, { table, rows }: CopiedRows): void {
   const counted = table.name === "users" ? rows.filter(isKnown) : rows;
   counts[table.name] = (counts[table.name] ?? 0) + counted.length;
 }
@@ -120,9 +115,7 @@ export function countRows(
 /** The events of chat, without the edits of messages that are gone. */
 async function eventsIn(source: TableSource, world: string): Promise<Numbers> {
   const found = new Numbers();
-  const columns = EVENTS.columns.filter(
-    ({ name }) => name === "id" || name === "replaces",
-  );
+  const columns = EVENTS.columns.filter(({ name }) => name === "id" || name === "replaces");
   for await (const batch of source.rows({ ...EVENTS, columns }, world)) {
     for (const [id, replaces] of batch as [number, number | null][]) {
       if (replaces === null || found.of(replaces) > 0) found.add(id);
@@ -132,23 +125,16 @@ async function eventsIn(source: TableSource, world: string): Promise<Numbers> {
 }
 
 /** Makes the function that gives a row its numbers; undefined for a row of an event that is gone. */
-function rewriter(
-  table: Table,
-  places: Map<string, Numbers>,
-): (row: Row) => Row[] | undefined {
+function rewriter(table: Table, places: Map<string, Numbers>): (row: Row) => Row[] | undefined {
   const { name, columns } = table;
-  const counter = columns.findIndex(
-    (column) => column.name === counterOf(table),
-  );
+  const counter = columns.findIndex((column) => column.name === counterOf(table));
   const isKept = COUNTED.has(name) && !places.has(name);
   const own = places.get(name) ?? new Numbers();
   if (isKept) places.set(name, own);
   let count = 0;
   const references = columns.flatMap((column, at) => {
     const numbers = places.get(countedBy(column) ?? "");
-    return numbers && at !== counter
-      ? [{ at, numbers, isMark: column.isMark ?? false }]
-      : [];
+    return numbers && at !== counter ? [{ at, numbers, isMark: column.isMark ?? false }] : [];
   });
   return (row) => {
     const copy: Value[] = [...row];

@@ -74,9 +74,7 @@ async function writeAll(file: FileHandle, chunks: Uint8Array[]): Promise<void> {
 }
 
 /** Groups chunks into blocks of at least {@link BLOCK} bytes, except the last. */
-async function* inBlocks(
-  source: AsyncIterable<Uint8Array>,
-): AsyncGenerator<Uint8Array[]> {
+async function* inBlocks(source: AsyncIterable<Uint8Array>): AsyncGenerator<Uint8Array[]> {
   let chunks: Uint8Array[] = [];
   let size = 0;
   for await (const chunk of source) {
@@ -167,10 +165,7 @@ export const unlinked = (path: string): Promise<void> =>
   unlessMissing(() => unlink(path), undefined);
 
 /** The result of `read`, or `otherwise` if the file does not exist. */
-export async function unlessMissing<T>(
-  read: () => Promise<T>,
-  otherwise: T,
-): Promise<T> {
+export async function unlessMissing<T>(read: () => Promise<T>, otherwise: T): Promise<T> {
   try {
     return await read();
   } catch (error) {

@@ -1,6 +1,27 @@
 import { access, mkdtemp, readdir, rm } from "node:fs/promises";
 import { dirname, join } from "node:path";
-import { holdLock } from "./process-lock.js";
+import Database from "better-sqlite3";
+
+/**
+ * Takes a lock that the operating system releases when this process exits, however
+ * it exits: SQLite's lock of a file. A process id would tell less, because ids are
+ * reused and mean something else in another container.
+ * @param path a file that serves only as a lock; created if missing.
+ * @returns a function that releases the lock; undefined if another process holds it.
+ */
+export function holdLock(path: string): (() => void) | undefined {
+  const db = new Database(path, { timeout: 0 });
+  try {
+    // Nothing is ever written, so no journal file is needed.
+    db.pragma("journal_mode = MEMORY");
+    db.exec("BEGIN EXCLUSIVE");
+    return () => db.close();
+  } catch (error) {
+    db.close();
+    if ((error as { code?: string }).code === "SQLITE_BUSY") return undefined;
+    throw error;
+  }
+}
 
 /** What `mkdtemp` adds to a prefix. */
 const RANDOM = /[A-Za-z0-9]{6}$/;
@@ -28,10 +49,7 @@ export async function withLockedFolder<T>(
   }
 }
 
-async function sweep(
-  folder: string,
-  isAlike: (name: string) => boolean,
-): Promise<void> {
+async function sweep(folder: string, isAlike: (name: string) => boolean): Promise<void> {
   for (const name of await readdir(folder)) {
     const lock = join(folder, name, LOCK);
     const isTemporary = RANDOM.test(name) && isAlike(name.slice(0, -6));

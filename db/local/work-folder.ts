@@ -1,14 +1,8 @@
 import { randomUUID } from "node:crypto";
 import { mkdir, readdir, rm } from "node:fs/promises";
 import { dirname, join, resolve } from "node:path";
-import {
-  asStoreError,
-  syncFolder,
-  unlessMissing,
-  unlinked,
-  write,
-} from "./disk.js";
-import { holdLock } from "./process-lock.js";
+import { asStoreError, syncFolder, unlessMissing, unlinked, write } from "./disk.js";
+import { holdLock } from "./locked-folder.js";
 
 /**
  * The folder for the unfinished files of one process. A lock beside it tells
@@ -55,13 +49,8 @@ export class WorkFolder {
 
   /** The work folders of all processes, alive and dead. */
   async all(): Promise<string[]> {
-    const entries = await unlessMissing(
-      () => readdir(this.#root, { withFileTypes: true }),
-      [],
-    );
-    return entries
-      .filter((entry) => entry.isDirectory())
-      .map(({ name }) => join(this.#root, name));
+    const entries = await unlessMissing(() => readdir(this.#root, { withFileTypes: true }), []);
+    return entries.filter((entry) => entry.isDirectory()).map(({ name }) => join(this.#root, name));
   }
 
   /**
@@ -86,9 +75,7 @@ export class WorkFolder {
    * Releases the folder.
    * @param hasRemains whether something in it is for the next sweep.
    */
-  async close(
-    hasRemains: (names: string[]) => boolean = () => false,
-  ): Promise<void> {
+  async close(hasRemains: (names: string[]) => boolean = () => false): Promise<void> {
     const release = await this.#lock?.catch(() => undefined);
     if (!release) return;
     const names = await unlessMissing(() => readdir(this.path), []);

@@ -52,19 +52,13 @@ export function auditColumns(
   const shownChanges = changes.map((change) =>
     isItem && TEXTS.has(change.field) ? withoutText(change) : shown(change),
   );
-  return {
-    audit,
-    changes: JSON.stringify(shownChanges),
-    request: request ?? null,
-  };
+  return { audit, changes: JSON.stringify(shownChanges), request: request ?? null };
 }
 
 /** The texts of attendees in questions and polls, which may be erased later. */
 const TEXTS = new Set(["content", "options"]);
 
-const withoutText = ({ field }: FieldChange): FieldChange => ({
-  ...{ field, before: null, after: null },
-});
+const withoutText = ({ field }: FieldChange): FieldChange => ({ field, before: null, after: null });
 
 /** Names of values that are never shown. */
 const SECRET = /secret|passw|private|credential|key|token/i;
@@ -78,11 +72,7 @@ const MAX_VALUE = 4000;
 function shown({ field, before, after }: FieldChange): FieldChange {
   const [old, now] = differing(before, after);
   const isSecret = SECRET.test(field);
-  return {
-    field,
-    before: kept(field, old, isSecret),
-    after: kept(field, now, isSecret),
-  };
+  return { field, before: kept(field, old, isSecret), after: kept(field, now, isSecret) };
 }
 
 type Fields = Readonly<Record<string, unknown>>;
@@ -93,12 +83,9 @@ const isFields = (value: unknown): value is Fields =>
 /** Two values; of two objects, only the names whose values differ. */
 function differing(before: unknown, after: unknown): [unknown, unknown] {
   if (!isFields(before) || !isFields(after)) return [before, after];
-  const differs = (name: string) =>
-    JSON.stringify(before[name]) !== JSON.stringify(after[name]);
+  const differs = (name: string) => JSON.stringify(before[name]) !== JSON.stringify(after[name]);
   const only = (fields: Fields) =>
-    Object.fromEntries(
-      Object.entries(fields).filter(([name]) => differs(name)),
-    );
+    Object.fromEntries(Object.entries(fields).filter(([name]) => differs(name)));
   return [only(before), only(after)];
 }
 

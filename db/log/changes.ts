@@ -16,23 +16,16 @@ import { changedFields, changesBetween } from "./fields.js";
  * @param isNew whether that created the user.
  * @param hasOthers whether a known user came with other traits.
  */
-export const enteredUser = (
-  user: string,
-  isNew: boolean,
-  hasOthers = false,
-): Given => ({
-  ...{ type: "user.entered", user },
-  ...(isNew
-    ? { isNew }
-    : { changes: changedFields(...(hasOthers ? ["traits"] : [])) }),
+export const enteredUser = (user: string, isNew: boolean, hasOthers = false): Given => ({
+  type: "user.entered",
+  user,
+  ...(isNew ? { isNew } : { changes: changedFields(...(hasOthers ? ["traits"] : [])) }),
 });
 
 /** A user was updated. The entry has no values, as they are personal. */
-export const updatedUser = (
-  user: string,
-  { profile, pretalx_id }: UserChanges,
-): Given => ({
-  ...{ type: "user.updated", user },
+export const updatedUser = (user: string, { profile, pretalx_id }: UserChanges): Given => ({
+  type: "user.updated",
+  user,
   changes: changedFields(
     ...(profile === undefined ? [] : ["profile"]),
     ...(pretalx_id === undefined ? [] : ["pretalx_id"]),
@@ -43,7 +36,9 @@ export const updatedUser = (
 export const moderatedUser = (before: Moderated, after: Moderated): Given => {
   const state = moderationOf(after);
   return {
-    ...{ type: "user.moderated", user: after.id, state },
+    type: "user.moderated",
+    user: after.id,
+    state,
     changes: [{ field: "state", before: moderationOf(before), after: state }],
   };
 };
@@ -78,8 +73,7 @@ export function updatedAnnouncement(
     announcement: after.id,
     wasVisible,
     changes: changesBetween(before, after, ANNOUNCEMENT),
-    ...(wasVisible &&
-      !isShown(after, now) && { hidden: { ...after, text: before.text } }),
+    ...(wasVisible && !isShown(after, now) && { hidden: { ...after, text: before.text } }),
   };
 }
 
@@ -109,7 +103,8 @@ function itemEntries<I extends Item>(
 
   const created = (made: I): Given =>
     entry("saved", made.room, made.id, {
-      ...{ hid: false, isNew: true },
+      hid: false,
+      isNew: true,
       changes: changesBetween(null, made, fields),
     });
 

@@ -8,20 +8,22 @@ export interface Clock {
   date(): number;
   /**
    * Calls a function once, after some milliseconds.
+   * @param keepsAlive whether the process stays alive for the call; false by default.
    * @returns a function that prevents the call.
    */
-  after(delay: number, call: () => void): () => void;
+  after(delay: number, call: () => void, keepsAlive?: boolean): () => void;
   /** Calls a function once, in the next turn of the event loop. Nothing prevents it. */
   soon(call: () => void): void;
 }
 
-/** The time of this process. Its timers do not keep the process alive. */
+/** The time of this process. */
 export const processClock: Clock = {
   now: () => performance.now(),
   origin: performance.timeOrigin,
   date: () => Date.now(),
-  after(delay, call) {
-    const timer = setTimeout(call, delay).unref();
+  after(delay, call, keepsAlive = false) {
+    const timer = setTimeout(call, delay);
+    if (!keepsAlive) timer.unref();
     return () => clearTimeout(timer);
   },
   soon: (call) => void setImmediate(call),

@@ -8,8 +8,7 @@ import {
   UNAUDITED,
   type Vote,
 } from "./entries.js";
-import type { Author } from "../contract/author.js";
-import { authorIn } from "../contract/author.js";
+import { type Author, authorIn, USERS } from "../contract/author.js";
 import { auditColumns } from "./audited.js";
 import type { FieldChange } from "./fields.js";
 import type { Hint, Position } from "./log.js";
@@ -39,13 +38,7 @@ export interface Stamps {
 /** A tag. An attacker gains nothing by guessing one, and random bytes take ten times as long. */
 export const tag = (): number => 1 + Math.floor(Math.random() * (TAGS - 1));
 
-const processStamps: Stamps = {
-  tag,
-  date: () => Date.now(),
-};
-
-/** The author of an entry of votes. */
-const VOTERS: Author = { kind: "users" };
+const processStamps: Stamps = { tag, date: () => Date.now() };
 
 /** The state of a {@link Draft} to go back to. */
 export interface Mark {
@@ -94,11 +87,7 @@ export class Draft {
    * @param headOf reads the last entry of a world. It is asked once for each world.
    * @param audits whether the audit is kept.
    */
-  constructor(
-    headOf: (world: string) => Position,
-    stamps: Stamps = processStamps,
-    audits = true,
-  ) {
+  constructor(headOf: (world: string) => Position, stamps: Stamps = processStamps, audits = true) {
     this.#headOf = headOf;
     this.audits = audits;
     this.#stamps = stamps;
@@ -199,7 +188,7 @@ export class Draft {
       const seq = this.next(world);
       const tag = this.newTag();
       const at = this.#stamps.date();
-      const stamp = { world, seq, tag, at, by: VOTERS, votes: all };
+      const stamp = { world, seq, tag, at, by: USERS, votes: all };
       this.put(Object.assign(stamp, change) as Entry);
     }
     return this.#hints;
@@ -239,10 +228,7 @@ export class Draft {
     if (uid !== undefined && token !== undefined) {
       this.#callers.push({ world_id: world, token, token_id: uid, at });
     }
-    this.#put(
-      entry,
-      this.audits ? auditColumns(entry, changes, request) : UNAUDITED,
-    );
+    this.#put(entry, this.audits ? auditColumns(entry, changes, request) : UNAUDITED);
   }
 
   #move(world: string, to: Position): void {

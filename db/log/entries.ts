@@ -1,6 +1,6 @@
 import { type Author, SERVER } from "../contract/author.js";
 import type { PermissionConfig } from "../../schemas/rules.js";
-import type { Delivery } from "../contract/chat.js";
+import type { Delivery, Mark } from "../contract/chat.js";
 import type { Poll } from "../contract/polls.js";
 import type { Question } from "../contract/questions.js";
 import type { Announcement } from "../contract/announcements.js";
@@ -72,6 +72,12 @@ export type Change =
   | { type: "chat.reacted"; channel: string; event: number }
   /** Some users became or ceased to be members of a channel, or it is hidden or visible for them now. */
   | { type: "chat.memberships"; channel: string; users: string[] }
+  /** Users marked channels as read. */
+  | {
+      type: "chat.marked";
+      /** Empty once the entry was read from the store, which has them in a table of their own. */
+      marks: Mark[];
+    }
   /** The content of some events was erased, or they are gone, without an event of their own. */
   | { type: "chat.erased" }
   | {
@@ -177,9 +183,7 @@ export type Entry = Change & Stamp;
 export const INDEX = "";
 
 /** Gets the entries of each transaction of this process in order, before its writes resolve. */
-export type OnAppended = (
-  hints: readonly Hint<Entry>[],
-) => Promise<unknown> | undefined;
+export type OnAppended = (hints: readonly Hint<Entry>[]) => Promise<unknown> | undefined;
 
 /** The log of each world. */
 export interface LogStore extends LogReads<Entry> {
@@ -210,7 +214,7 @@ export interface EntryRow {
   readonly type: string;
   /** JSON of the {@link Author} without the connection. */
   readonly author: string;
-  /** JSON of the other fields, without votes and without `hidden`. */
+  /** JSON of the other fields, without votes, marks and `hidden`. */
   readonly detail: string;
   /** JSON of `hidden`; null for none, or once it is erased. */
   readonly data: string | null;
@@ -222,19 +226,29 @@ export interface EntryRow {
   readonly request: string | null;
 }
 
+/** The columns of the table `log`, in the order in which the engines insert their values. */
+export const LOG_COLUMNS: readonly (keyof EntryRow)[] = [
+  "world_id",
+  "seq",
+  "tag",
+  "at",
+  "type",
+  "author",
+  "detail",
+  "data",
+  "audit",
+  "changes",
+  "request",
+];
+
 /** The columns of an entry that only the audit reads. */
 export type AuditColumns = Pick<EntryRow, "audit" | "changes" | "request">;
 
 /** The columns of an entry that the log has no more, and the audit keeps. */
-export const KEPT_COLUMNS =
-  "world_id, seq, at, type, author, detail, audit, changes, request";
+export const KEPT_COLUMNS = "world_id, seq, at, type, author, detail, audit, changes, request";
 
 /** The columns of an entry that is not in the audit. */
-export const UNAUDITED: AuditColumns = {
-  audit: null,
-  changes: null,
-  request: null,
-};
+export const UNAUDITED: AuditColumns = { audit: null, changes: null, request: null };
 
 /** An entry as it is stored. */
 export function entryRow(
@@ -264,12 +278,17 @@ export function entryRow(
   };
 }
 
-/** Fields of an entry that its row has elsewhere, or, as the voters, not at all. */
-const BESIDE_DETAIL = ["hidden", "votes"];
+/** Fields of an entry that its row has elsewhere, or, as voters and marks, not at all. */
+const BESIDE_DETAIL = ["hidden", "votes", "marks"];
 
 /** The fields of an entry that are not in its detail. */
 const COLUMNS: ReadonlySet<string> = new Set([
-  ...["world", "seq", "tag", "at", "by", "type"],
+  "world",
+  "seq",
+  "tag",
+  "at",
+  "by",
+  "type",
   ...BESIDE_DETAIL,
 ]);
 
@@ -296,18 +315,11 @@ export const storedAuthor = ({ kind, user, token }: Author): string =>
  * The author of a chat event as it is stored beside its sender.
  * @returns null if the sender is the author.
  */
-export const authorBeside = (
-  sender: string | null,
-  by: Author | undefined,
-): string | null =>
-  by === undefined || (by.kind === "user" && by.user === sender)
-    ? null
-    : storedAuthor(by);
+export const authorBeside = (sender: string | null, by: Author | undefined): string | null =>
+  by === undefined || (by.kind === "user" && by.user === sender) ? null : storedAuthor(by);
 
 /** The entry in a row. */
-export function entryOf(
-  row: Omit<EntryRow, "world_id" | keyof AuditColumns> & { world: string },
-) {
+export function entryOf(row: Omit<EntryRow, "world_id" | keyof AuditColumns> & { world: string }) {
   const { world, seq, tag, at, type, author, detail, data } = row;
   return {
     world,
@@ -318,6 +330,7 @@ export function entryOf(
     type,
     ...(JSON.parse(detail) as object),
     ...(type.endsWith(".voted") && { votes: [] }),
+    ...(type === "chat.marked" && { marks: [] }),
     ...(data !== null && { hidden: JSON.parse(data) as unknown }),
   } as Entry;
 }
@@ -325,18 +338,9 @@ export function entryOf(
 /** The entry of a chat event that was stored with an author of {@link authorBeside}. */
 export const storedChatEntry = (
   world: string,
-  {
-    tag,
-    author,
-    delivery,
-  }: { tag: number; author: string | null; delivery: Delivery },
+  { tag, author, delivery }: { tag: number; author: string | null; delivery: Delivery },
 ): Entry =>
-  chatEntry(
-    world,
-    tag,
-    delivery,
-    author === null ? undefined : (JSON.parse(author) as Author),
-  );
+  chatEntry(world, tag, delivery, author === null ? undefined : (JSON.parse(author) as Author));
 
 /** The entry of a chat event. @param by its sender by default. */
 export const chatEntry = (

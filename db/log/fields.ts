@@ -21,9 +21,7 @@ export const changesBetween = (
   names: readonly string[],
 ): FieldChange[] =>
   names.flatMap((field) => {
-    const [old, now] = [before, after].map(
-      (state) => (state as Fields | null)?.[field] ?? null,
-    );
+    const [old, now] = [before, after].map((state) => (state as Fields | null)?.[field] ?? null);
     return isEqual(old, now) ? [] : [{ field, before: old, after: now }];
   });
 

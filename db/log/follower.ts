@@ -216,8 +216,7 @@ export class Follower<E extends Logged> {
     for (let next: Hint<E> | undefined = hint; next;) {
       if (!this.#take(world, followed, next.entry)) return;
       const following: Hint<E> | undefined = early.get(next.entry.seq + 1);
-      next =
-        following && follows(following, next.entry) ? following : undefined;
+      next = following && follows(following, next.entry) ? following : undefined;
       if (next) early.delete(next.entry.seq);
     }
   }
@@ -287,14 +286,7 @@ export class Follower<E extends Logged> {
     const began = this.#clock.now();
     const worlds = [...this.#worlds].flatMap(([world, followed]) =>
       followed.cursor
-        ? [
-            {
-              world,
-              followed,
-              cursor: followed.cursor,
-              resets: followed.resets,
-            },
-          ]
+        ? [{ world, followed, cursor: followed.cursor, resets: followed.resets }]
         : [],
     );
     if (worlds.length === 0) return;
@@ -329,16 +321,10 @@ export class Follower<E extends Logged> {
   #compare(
     world: string,
     followed: Followed<E>,
-    {
-      cursor,
-      head,
-      began,
-    }: { cursor: Position; head: Position; began: number },
+    { cursor, head, began }: { cursor: Position; head: Position; began: number },
   ): void {
     const lag = head.seq - cursor.seq;
-    const isSame = [cursor, followed.cursor].some(
-      (own) => own !== undefined && isAt(head, own),
-    );
+    const isSame = [cursor, followed.cursor].some((own) => own !== undefined && isAt(head, own));
     if (isSame) followed.confirmed = began;
     else if (lag > 0 && lag <= MAX_LAG) {
       followed.expected = { head, began };
@@ -397,11 +383,7 @@ export class Follower<E extends Logged> {
       followed.hasMore = false;
       const waiting = [...early.values()];
       const written = [...followed.written];
-      const { tag, entries } = await this.#log.since(
-        world,
-        cursor.seq,
-        STRETCH,
-      );
+      const { tag, entries } = await this.#log.since(world, cursor.seq, STRETCH);
       // A check may have reset the world meanwhile.
       if (!this.#isFollowed(world, followed) || !followed.cursor) continue;
       if (tag !== cursor.tag) {
@@ -422,8 +404,7 @@ export class Follower<E extends Logged> {
       if (!isTaken) continue;
       const isAll = entries.length < STRETCH;
       // The read began after these were committed.
-      const isLost = ([seq, tag]: [number, number]) =>
-        followed.written.get(seq) === tag;
+      const isLost = ([seq, tag]: [number, number]) => followed.written.get(seq) === tag;
       if (isAll && written.some(isLost)) {
         this.#reset(world, followed);
         continue;
@@ -470,7 +451,5 @@ const isAt = (entry: Position | undefined, { seq, tag }: Position): boolean =>
   entry?.seq === seq && entry.tag === tag;
 
 /** Whether an entry is the next one after a position, in the same history. */
-const follows = <E extends Logged>(
-  { entry, previous }: Hint<E>,
-  { seq, tag }: Position,
-): boolean => entry.seq === seq + 1 && previous === tag;
+const follows = <E extends Logged>({ entry, previous }: Hint<E>, { seq, tag }: Position): boolean =>
+  entry.seq === seq + 1 && previous === tag;

@@ -1,4 +1,4 @@
-import type { Bus, BusMessage, Counted, LiveMessage } from "../bus/bus.js";
+import type { Bus, BusMessage, SnapshotMessage } from "../bus/bus.js";
 import type { AnyEvent, Events, Listener } from "../contract/events.js";
 import { type Clock, processClock } from "./clock.js";
 import type { Entry } from "./entries.js";
@@ -67,6 +67,10 @@ export class LogEvents implements Events {
     return this.#bus.isAlone;
   }
 
+  get others(): ReadonlySet<string> {
+    return this.#bus.others;
+  }
+
   async follow(world: string): Promise<void> {
     this.#bus.join(world);
     await this.#follower.follow(world);
@@ -131,7 +135,7 @@ export class LogEvents implements Events {
     return late.length > 0 ? Promise.all(late) : undefined;
   }
 
-  publish(message: LiveMessage): void {
+  publish(message: SnapshotMessage): void {
     this.#bus.publish(message);
   }
 
@@ -149,10 +153,6 @@ export class LogEvents implements Events {
       if (listeners.size > 0 || this.#ofWorlds.get(world) !== listeners) return;
       this.#ofWorlds.delete(world);
     };
-  }
-
-  count(key: string, window: number): Promise<Counted> {
-    return this.#bus.count(key, window);
   }
 
   async close(): Promise<void> {

@@ -40,10 +40,7 @@ export async function writeArchive(
     yield Buffer.alloc(1024);
   }
 
-  await pipeline(
-    tar,
-    createWriteStream(target, { flags: "wx", mode: 0o600, flush: true }),
-  );
+  await pipeline(tar, createWriteStream(target, { flags: "wx", mode: 0o600, flush: true }));
 }
 
 function* headerOf({ path, size, modified }: NewEntry): Generator<Buffer> {
@@ -71,7 +68,8 @@ export async function* entriesOf(
   let wake = () => {};
   const source = isOpen
     ? createReadStream("", {
-        ...{ fd: archive, start: 0 },
+        fd: archive,
+        start: 0,
         // The file stays open for its owner.
         fs: { read, close: (_fd: number, done: () => void) => done() },
       })

@@ -2,12 +2,11 @@ import { createHash } from "node:crypto";
 import type { TableSource } from "../copies/dump.js";
 import type { FileStore } from "../contract/files.js";
 import { openMaintenance, type Place } from "./open.js";
-import type { RowCounts } from "../sqlite/inspection/inspection.js";
 import type { FileDigest } from "../contract/store.js";
 import { type Row, type Table, TABLES } from "../copies/tables.js";
 import { version } from "../../schemas/plain/version.js";
 import { type NewEntry, writeArchive } from "./archive.js";
-import { rowCountsOf } from "./counts.js";
+import { type RowCounts, rowCountsOf } from "./counts.js";
 import {
   ArchiveError,
   MANIFEST,
@@ -43,11 +42,7 @@ class WorldGone extends ArchiveError {}
  * left out of both.
  * @param target a file that does not exist yet. It appears complete or not at all.
  */
-export async function backup(
-  place: Place,
-  target: string,
-  report: Report,
-): Promise<Backup> {
+export async function backup(place: Place, target: string, report: Report): Promise<Backup> {
   const from = openMaintenance(place);
   const files = await from.files();
   try {
@@ -109,11 +104,7 @@ async function pack(
       const bytes = await found?.read();
       if (found && bytes) {
         const hash = createHash("sha256");
-        const entry = {
-          path: pathOfFile(key),
-          size: found.size,
-          modified: timeOf(found.modified),
-        };
+        const entry = { path: pathOfFile(key), size: found.size, modified: timeOf(found.modified) };
         const content = async function* () {
           for await (const chunk of bytes as AsyncIterable<Buffer>) {
             hash.update(chunk);
@@ -129,10 +120,7 @@ async function pack(
       const fate = await source.fateOf(key);
       if (fate === "recorded") damaged.push(key);
       else if (fate === "deleted") deleted.add(key);
-      else
-        throw new WorldGone(
-          "Worlds were deleted during every attempt. Try again.",
-        );
+      else throw new WorldGone("Worlds were deleted during every attempt. Try again.");
     }
   }
 

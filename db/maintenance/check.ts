@@ -1,10 +1,10 @@
 import { createHash } from "node:crypto";
 import { compareKeys, type FileStore } from "../contract/files.js";
 import { openFiles } from "../open-files.js";
-import { NO_ROWS, type RowCounts } from "../sqlite/inspection/inspection.js";
-import { sqliteInspector } from "../sqlite/inspection/inspector.js";
+import { inspectedSqlite } from "../engines/sqlite/engine/inspected.js";
 import { type FileDigest, StoreError } from "../contract/store.js";
-import type { Inspector } from "./inspector.js";
+import { NO_ROWS, type RowCounts } from "./counts.js";
+import { Inspector } from "./inspector.js";
 import type { Place } from "./open.js";
 import type { Report } from "./progress.js";
 
@@ -41,10 +41,9 @@ export async function check(place: Place, report: Report): Promise<Inspection> {
 }
 
 async function openInspector({ dataDir, database }: Place): Promise<Inspector> {
-  if (!database) return sqliteInspector(dataDir);
-  const { postgresInspector } =
-    await import("../postgres/inspection/inspector.js");
-  return postgresInspector(database.url);
+  if (!database) return new Inspector(inspectedSqlite(dataDir));
+  const { inspectedPostgres } = await import("../engines/postgres/engine/inspected.js");
+  return new Inspector(await inspectedPostgres(database.url));
 }
 
 /**
@@ -52,11 +51,7 @@ async function openInspector({ dataDir, database }: Place): Promise<Inspector> {
  * upload or a deletion in progress is no finding.
  * @throws {StoreError} if the files cannot be reached at all.
  */
-async function inspect(
-  database: Inspector,
-  files: FileStore,
-  report: Report,
-): Promise<Inspection> {
+async function inspect(database: Inspector, files: FileStore, report: Report): Promise<Inspection> {
   const findings: Finding[] = [];
   const found = (problem: string) => {
     if (findings.some((finding) => finding.problem === problem)) return;
@@ -73,9 +68,7 @@ async function inspect(
   try {
     const counts = await asked(database.counts());
     const bytes = await asked(database.bytes());
-    const comparing = compare(database, files, (done) =>
-      report("Reading the files", done, bytes),
-    );
+    const comparing = compare(database, files, (done) => report("Reading the files", done, bytes));
     for await (const finding of comparing) findings.push(finding);
     return { ...counts, bytes, findings };
   } catch (error) {
@@ -115,17 +108,11 @@ async function* compare(
   let suspects: string[] = [];
   let done = 0;
   while (!file.done || !record.done) {
-    const order = file.done
-      ? 1
-      : record.done
-        ? -1
-        : compareKeys(file.value.key, record.value.key);
+    const order = file.done ? 1 : record.done ? -1 : compareKeys(file.value.key, record.value.key);
     if (!record.done && order >= 0) {
       const { key, size } = record.value;
       const start = done;
-      const problem = await differenceFrom(record.value, files, (bytes) =>
-        report((done += bytes)),
-      );
+      const problem = await differenceFrom(record.value, files, (bytes) => report((done += bytes)));
       done = start + size;
       // A deletion removes the record first and then the file, so it may have begun meanwhile.
       if (problem !== undefined && (await asked(database.has(key)))) {

@@ -3,12 +3,11 @@ import { join } from "node:path";
 import type { FileStore } from "../contract/files.js";
 import { syncFolder } from "../local/disk.js";
 import { LocalFiles } from "../blobs/folder/files.js";
-import { holdLock } from "../local/process-lock.js";
-import { DATABASE } from "../sqlite/engine/database.js";
-import { sqliteTarget } from "../sqlite/copies/dump.js";
-import type { Destination } from "./destination.js";
+import { holdLock } from "../local/locked-folder.js";
+import { DATABASE } from "../engines/sqlite/engine/database.js";
+import { sqliteTarget } from "../engines/sqlite/copies/dump.js";
+import { type Destination, refuseStrangers } from "./destination.js";
 import { ArchiveError } from "./manifest.js";
-import { refuseStrangers } from "./shared-destination.js";
 
 /** In DATA_DIR itself, which may be a volume of its own: a rename cannot cross volumes. */
 const WORK = "restore";
@@ -66,8 +65,6 @@ export async function folderDestination(
     name: dataDir,
     tables,
     files,
-    scratch,
-    database,
     async refuseFull(keys) {
       if (elsewhere) await refuseStrangers(elsewhere, keys);
     },
@@ -87,9 +84,7 @@ async function refuseFull(dataDir: string): Promise<void> {
     throw error;
   });
   const isCut = await wasCutOff(dataDir);
-  const odd = names.find(
-    (name) => !NOTHING.has(name) && !(isCut && name === MEDIA),
-  );
+  const odd = names.find((name) => !NOTHING.has(name) && !(isCut && name === MEDIA));
   if (odd !== undefined) {
     throw new ArchiveError(
       `${dataDir} is not empty; a backup can only be restored into an empty or missing folder.`,
@@ -108,21 +103,17 @@ async function wasCutOff(dataDir: string): Promise<boolean> {
       () => false,
     );
   return (
-    (await has(join(WORK, DATABASE))) &&
-    !(await has(join(WORK, MEDIA))) &&
-    !(await has(DATABASE))
+    (await has(join(WORK, DATABASE))) && !(await has(join(WORK, MEDIA))) && !(await has(DATABASE))
   );
 }
 
 /** Moves everything into place. The database is last, because it makes the folder a restored one. */
 async function place(scratch: string, dataDir: string): Promise<void> {
   const media = join(dataDir, MEDIA);
-  await rename(join(scratch, MEDIA), media).catch(
-    (error: NodeJS.ErrnoException) => {
-      // The files may be elsewhere.
-      if (error.code !== "ENOENT") throw error;
-    },
-  );
+  await rename(join(scratch, MEDIA), media).catch((error: NodeJS.ErrnoException) => {
+    // The files may be elsewhere.
+    if (error.code !== "ENOENT") throw error;
+  });
   try {
     await syncFolder(dataDir);
     await rename(join(scratch, DATABASE), join(dataDir, DATABASE));

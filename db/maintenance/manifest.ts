@@ -1,23 +1,15 @@
 import { Type, type Static, type TSchema } from "@sinclair/typebox";
 import { Value } from "@sinclair/typebox/value";
 import { Failure } from "../../schemas/plain/failure.js";
-import {
-  BACKUP_VERSION,
-  type Table,
-  EVER,
-  tablesOf,
-} from "../copies/tables.js";
+import { BACKUP_VERSION, OLDEST_BACKUP, type Table, TABLES, tablesOf } from "../copies/tables.js";
 
 // A backup is a tar archive that any tar can unpack: the files, then the rows of
 // all tables, and at the end a manifest with their checksums. An incomplete one
-// lacks the manifest. Version 1 has a database of SQLite in place of the rows, and
-// later ones lack the tables and columns that are newer: see `tablesOf`.
+// lacks the manifest.
 
 const ARCHIVE_FORMAT = "foyer.backup";
 
 export const MANIFEST = "manifest.json";
-/** The database in an archive of version 1. */
-export const DATABASE = "foyer.db";
 const MEDIA = "media/";
 
 /** The paths that an archive may have. No other is ever written anywhere. */
@@ -33,17 +25,15 @@ export class ArchiveError extends Failure {}
 /** The kind of an archive's entry, by its path. */
 type Entry =
   | { kind: "manifest" }
-  | { kind: "database" }
   | { kind: "file"; key: string }
   | { kind: "rows"; table: Table; part: number };
 
 /** @returns undefined for a path that no archive has. */
 export function entryAt(path: string): Entry | undefined {
   if (path === MANIFEST) return { kind: "manifest" };
-  if (path === DATABASE) return { kind: "database" };
   if (FILE.test(path)) return { kind: "file", key: path.slice(MEDIA.length) };
   const [, name, part] = ROWS.exec(path) ?? [];
-  const table = EVER.find((one) => one.name === name);
+  const table = TABLES.find((one) => one.name === name);
   return table && { kind: "rows", table, part: Number(part) };
 }
 
@@ -58,7 +48,7 @@ const Count = Type.Integer({ minimum: 0, maximum: Number.MAX_SAFE_INTEGER });
 const Sha256 = Type.RegExp(/^[0-9a-f]{64}$/);
 
 const Member = Type.Object({
-  path: Type.RegExp(/^(?:foyer\.db|media(?:\/[\w-][\w.-]{0,254})+)$/),
+  path: Type.RegExp(FILE),
   size: Count,
   /** In milliseconds since 1970. It is part of the `ETag` of a file. */
   modified: Type.Integer({ minimum: 0, maximum: LATEST_TIME }),
@@ -81,15 +71,11 @@ const Head = Type.Object({
   version: Type.Integer({ minimum: 1 }),
 });
 
-const FirstManifest = Type.Object({
+const Manifest = Type.Object({
   ...Head.properties,
   /** When the backup was made, as `Date.prototype.toISOString` writes it. */
   created: Type.RegExp(/^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z$/),
   members: Type.Array(Member),
-});
-
-const Manifest = Type.Object({
-  ...FirstManifest.properties,
   /** The version of Foyer that made it. */
   foyer: Type.String(),
   tables: Type.Array(TableRows),
@@ -98,8 +84,7 @@ const Manifest = Type.Object({
 /** The declared contents of an archive. */
 export interface Contents {
   members: Member[];
-  /** Undefined if it has a database instead. */
-  tables: TableRows[] | undefined;
+  tables: TableRows[];
 }
 
 /** The manifest of an archive with these files and rows, as JSON. */
@@ -143,10 +128,13 @@ export function readManifest(json: string): Contents {
   if (version > BACKUP_VERSION) {
     throw new ArchiveError("it was made by a newer Foyer");
   }
-  refuseFault(version === 1 ? FirstManifest : Manifest, manifest);
-  const { created, members, tables } = manifest as Static<
-    typeof FirstManifest
-  > & { tables?: TableRows[] };
+  if (version < OLDEST_BACKUP) {
+    throw new ArchiveError(
+      `it has version ${version}, of a build before release 0.1.0; restore it with that build, export each world (foyer world export), and import it with this one (foyer world import)`,
+    );
+  }
+  refuseFault(Manifest, manifest);
+  const { created, members, tables } = manifest as Static<typeof Manifest>;
   if (Number.isNaN(Date.parse(created))) {
     throw new ArchiveError("its manifest is wrong at /created: not a date");
   }
@@ -157,19 +145,11 @@ export function readManifest(json: string): Contents {
     }
     paths.add(path);
   }
-  if (version === 1) {
-    if (!paths.has(DATABASE)) throw new ArchiveError("it has no database");
-    return { members, tables: undefined };
-  }
-  if (paths.has(DATABASE)) throw new ArchiveError("it has a database and rows");
-  refuseOtherTables(tables!, tablesOf(version));
+  refuseOtherTables(tables, tablesOf(version));
   return { members, tables };
 }
 
-function refuseOtherTables(
-  found: readonly TableRows[],
-  expected: readonly Table[],
-): void {
+function refuseOtherTables(found: readonly TableRows[], expected: readonly Table[]): void {
   for (const { name, columns } of expected) {
     const same = found.filter((table) => table.name === name);
     if (same.length !== 1) {
@@ -180,9 +160,7 @@ function refuseOtherTables(
       throw new ArchiveError(`its table ${name} has other columns`);
     }
   }
-  const odd = found.find(
-    ({ name }) => !expected.some((one) => one.name === name),
-  );
+  const odd = found.find(({ name }) => !expected.some((one) => one.name === name));
   if (odd) throw new ArchiveError(`it has an unknown table: ${odd.name}`);
 }
 

@@ -1,17 +1,12 @@
-import { refuseMissing } from "../sqlite/engine/database.js";
-import { sqliteSource } from "../sqlite/copies/dump.js";
-import {
-  addressOf,
-  type DatabaseOptions,
-  type EngineChoice,
-} from "../choice.js";
+import { refuseMissing } from "../engines/sqlite/engine/database.js";
+import { sqliteSource } from "../engines/sqlite/copies/dump.js";
+import { addressOf, type DatabaseOptions, type EngineChoice } from "../choice.js";
 import type { TableSource } from "../copies/dump.js";
 import type { FileStore } from "../contract/files.js";
 import { openFiles } from "../open-files.js";
 import { folderDestination } from "./folder-destination.js";
-import type { Destination } from "./destination.js";
+import { type Destination, sharedDestination } from "./destination.js";
 import type { Report } from "./progress.js";
-import { sharedDestination } from "./shared-destination.js";
 
 /** The options that select the engines of a backup or a restore. */
 export interface Place extends EngineChoice {
@@ -52,18 +47,15 @@ const embedded = ({ dataDir, bucket }: Place): Maintenance => ({
   },
 });
 
-const shared = (
-  { dataDir, bucket }: Place,
-  { url }: DatabaseOptions,
-): Maintenance => ({
+const shared = ({ dataDir, bucket }: Place, { url }: DatabaseOptions): Maintenance => ({
   name: addressOf(url),
   async source() {
-    const { postgresSource } = await import("../postgres/copies/dump.js");
+    const { postgresSource } = await import("../engines/postgres/copies/dump.js");
     return postgresSource(url);
   },
   files: () => openFiles(dataDir, bucket),
   async destination() {
-    const { postgresTarget } = await import("../postgres/copies/dump.js");
+    const { postgresTarget } = await import("../engines/postgres/copies/dump.js");
     const files = await openFiles(dataDir, bucket);
     return closingUpon(files, async () =>
       sharedDestination(addressOf(url), await postgresTarget(url), files),
@@ -72,10 +64,7 @@ const shared = (
 });
 
 /** Opens an owner of the files, which closes them; closes them itself if that fails. */
-async function closingUpon<T>(
-  files: FileStore,
-  open: () => Promise<T>,
-): Promise<T> {
+async function closingUpon<T>(files: FileStore, open: () => Promise<T>): Promise<T> {
   try {
     return await open();
   } catch (error) {

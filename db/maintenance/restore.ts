@@ -1,29 +1,14 @@
-import { createWriteStream } from "node:fs";
-import { join } from "node:path";
-import { pipeline } from "node:stream/promises";
 import type { ReadEntry } from "tar";
 import { Failure } from "../../schemas/plain/failure.js";
 import { UnfitRow } from "../copies/dump.js";
 import { openMaintenance, type Place } from "./open.js";
-import { storeErrorOf } from "../sqlite/engine/database.js";
-import { sourceOfFile } from "../sqlite/copies/dump.js";
-import {
-  countRows,
-  openCopy,
-  type RowCounts,
-} from "../sqlite/inspection/inspection.js";
+import { storeErrorOf } from "../engines/sqlite/engine/database.js";
 import { StoreError } from "../contract/store.js";
-import { type Row, type Table, TABLES } from "../copies/tables.js";
+import type { Row, Table } from "../copies/tables.js";
 import { entriesOf } from "./archive.js";
-import { rowCountsOf } from "./counts.js";
+import { type RowCounts, rowCountsOf } from "./counts.js";
 import type { Destination } from "./destination.js";
-import {
-  ArchiveError,
-  type Contents,
-  DATABASE,
-  entryAt,
-  timeOf,
-} from "./manifest.js";
+import { ArchiveError, type Contents, entryAt, timeOf } from "./manifest.js";
 import type { Report } from "./progress.js";
 import { rowsIn } from "./rows.js";
 import { verifyArchive } from "./verify.js";
@@ -41,11 +26,7 @@ interface Restored extends RowCounts {
  * written, and nothing is visible before all is there.
  * @throws {Failure} with one line for the operator; the place is as it was.
  */
-export async function restore(
-  archive: string,
-  place: Place,
-  report: Report,
-): Promise<Restored> {
+export async function restore(archive: string, place: Place, report: Report): Promise<Restored> {
   const engines = openMaintenance(place);
   try {
     const to = await engines.destination();
@@ -66,14 +47,9 @@ export async function restore(
   }
 }
 
-const isOfSystem = (error: unknown): error is Error =>
-  error instanceof Error && "syscall" in error;
+const isOfSystem = (error: unknown): error is Error => error instanceof Error && "syscall" in error;
 
-async function restoreInto(
-  to: Destination,
-  archive: string,
-  report: Report,
-): Promise<Restored> {
+async function restoreInto(to: Destination, archive: string, report: Report): Promise<Restored> {
   const contents = await verifyArchive(archive, report);
   await to.refuseFull(keysOf(contents));
   const put: string[] = [];
@@ -82,8 +58,7 @@ async function restoreInto(
     await explained(archive, () => to.finish());
     return restored;
   } catch (error) {
-    const isDoubtful =
-      error instanceof StoreError && error.problem === "doubtful";
+    const isDoubtful = error instanceof StoreError && error.problem === "doubtful";
     // The rows may be there after all, and then they need the files.
     if (!isDoubtful) for (const key of put) await to.files.remove(key);
     throw error;
@@ -107,12 +82,9 @@ async function unpack(
   report: Report,
 ): Promise<Restored> {
   const byPath = new Map(members.map((member) => [member.path, member]));
-  const entries = entriesOf(archive, (done, of) =>
-    report("Restoring", done, of),
-  );
+  const entries = entriesOf(archive, (done, of) => report("Restoring", done, of));
   let next = await entries.next();
   let untimed = 0;
-  const database = to.database ?? join(to.scratch, DATABASE);
 
   async function* rowsOf(table: Table): AsyncGenerator<readonly Row[]> {
     for (; !next.done; next = await entries.next()) {
@@ -145,71 +117,21 @@ async function unpack(
       const entry = next.value;
       const what = entryAt(entry.path);
       if (what?.kind === "rows") {
-        await explained(archive, () =>
-          to.tables.load(what.table, rowsOf(what.table)),
-        );
+        await explained(archive, () => to.tables.load(what.table, rowsOf(what.table)));
         continue;
       }
       if (what?.kind === "file") await putFile(what.key, entry);
-      else if (what?.kind === "database") {
-        const options = { flags: "wx", mode: 0o600, flush: true };
-        await pipeline(
-          entry as AsyncIterable<Buffer>,
-          createWriteStream(database, options),
-        );
-      } else entry.resume();
+      else entry.resume();
       next = await entries.next();
     }
   } finally {
     await entries.return(undefined);
   }
-  const counts = tables
-    ? rowCountsOf(tables)
-    : await takeDatabase(archive, database, to);
-  return { name: to.name, ...counts, untimed };
-}
-
-/** Checks the database of an old archive, and brings its rows to where they go. */
-async function takeDatabase(
-  archive: string,
-  file: string,
-  to: Destination,
-): Promise<RowCounts> {
-  const counts = readable(archive, () => {
-    const copy = openCopy(file);
-    try {
-      return countRows(copy);
-    } finally {
-      copy.close();
-    }
-  });
-  if (to.database !== undefined) return counts;
-  const source = readable(archive, () => sourceOfFile(file));
-  try {
-    for (const table of TABLES) {
-      await explained(archive, () => to.tables.load(table, source.rows(table)));
-    }
-  } finally {
-    await source.close();
-  }
-  return counts;
-}
-
-/** Opens the database of an archive. A failure is reported as a fault of the archive. */
-function readable<T>(archive: string, open: () => T): T {
-  try {
-    return open();
-  } catch (error) {
-    const { message } = error as Error;
-    throw new ArchiveError(`${archive} cannot be used: ${message}`);
-  }
+  return { name: to.name, ...rowCountsOf(tables), untimed };
 }
 
 /** Loads rows. A faulty row is reported as a fault of the archive. */
-async function explained(
-  archive: string,
-  load: () => Promise<void>,
-): Promise<void> {
+async function explained(archive: string, load: () => Promise<void>): Promise<void> {
   try {
     await load();
   } catch (error) {

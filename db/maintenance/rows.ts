@@ -64,11 +64,7 @@ export async function* rowsIn(
   }
 }
 
-function decode(
-  table: Table,
-  decoder: TextDecoder,
-  chunk?: Uint8Array,
-): string {
+function decode(table: Table, decoder: TextDecoder, chunk?: Uint8Array): string {
   try {
     return chunk ? decoder.decode(chunk, { stream: true }) : decoder.decode();
   } catch {
@@ -89,39 +85,24 @@ function rowIn(table: Table, line: string): Row {
 }
 
 /** A row with the columns that a row of an older backup lacks. */
-const completed = ({ columns }: Table, row: Value[]): Value[] =>
-  row.length === columns.length
-    ? row
-    : [
-        ...row,
-        ...columns
-          .slice(row.length)
-          .flatMap(({ formerly }) =>
-            formerly === undefined ? [] : [formerly],
-          ),
-      ];
+const completed = ({ columns }: Table, row: Value[]): Value[] => [
+  ...row,
+  ...columns
+    .slice(row.length)
+    .flatMap(({ formerly }) => (formerly === undefined ? [] : [formerly])),
+];
 
 function refuseFault(table: Table, row: unknown): asserts row is Row {
   const { columns, name } = table;
   if (!Array.isArray(row) || row.length !== columns.length) {
-    throw new ArchiveError(
-      `a row of ${name} has not the ${columns.length} values of its columns`,
-    );
+    throw new ArchiveError(`a row of ${name} has not the ${columns.length} values of its columns`);
   }
-  const odd = columns.findIndex(
-    ({ kind, nullable }, i) => !fits(row[i] as Value, kind, nullable),
-  );
+  const odd = columns.findIndex(({ kind, nullable }, i) => !fits(row[i] as Value, kind, nullable));
   if (odd === -1) return;
   throw new ArchiveError(`a row of ${name} has a wrong ${columns[odd]!.name}`);
 }
 
-function fits(
-  value: unknown,
-  kind: "text" | "number",
-  nullable: boolean,
-): boolean {
+function fits(value: unknown, kind: "text" | "number", nullable: boolean): boolean {
   if (value === null) return nullable;
-  return kind === "text"
-    ? typeof value === "string"
-    : Number.isSafeInteger(value);
+  return kind === "text" ? typeof value === "string" : Number.isSafeInteger(value);
 }

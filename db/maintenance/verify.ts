@@ -4,7 +4,7 @@ import { stat } from "node:fs/promises";
 import { dirname } from "node:path";
 import { text } from "node:stream/consumers";
 import type { ReadEntry } from "tar";
-import { type Table, EVER } from "../copies/tables.js";
+import { type Table, TABLES } from "../copies/tables.js";
 import { entriesOf } from "./archive.js";
 import {
   ArchiveError,
@@ -22,10 +22,7 @@ import { rowsIn } from "./rows.js";
  * of its manifest, with the right checksums, and each row must fit its table.
  * @throws {ArchiveError} otherwise.
  */
-export async function verifyArchive(
-  archive: string,
-  report: Report,
-): Promise<Contents> {
+export async function verifyArchive(archive: string, report: Report): Promise<Contents> {
   if ((await stat(archive)).isDirectory()) {
     throw new ArchiveError(`${archive} is a folder.`);
   }
@@ -48,9 +45,7 @@ export async function verifyArchive(
     return contents;
   } catch (error) {
     if (!(error instanceof ArchiveError)) throw error;
-    throw new ArchiveError(
-      `${archive} is not a complete backup: ${error.message}`,
-    );
+    throw new ArchiveError(`${archive} is not a complete backup: ${error.message}`);
   }
 }
 
@@ -91,17 +86,13 @@ class Seen {
       this.#last?.table === table
         ? part === this.#last.part + 1
         : part === 1 &&
-          EVER.indexOf(table) >
-            (this.#last ? EVER.indexOf(this.#last.table) : -1);
+          TABLES.indexOf(table) > (this.#last ? TABLES.indexOf(this.#last.table) : -1);
     if (!isNext) throw new ArchiveError(`it has an unexpected entry: ${path}`);
     this.#last = { table, part };
   }
 
   async #takeRows(entry: ReadEntry, table: Table): Promise<void> {
-    const seen = this.#tables.get(table.name) ?? {
-      rows: 0,
-      hash: createHash("sha256"),
-    };
+    const seen = this.#tables.get(table.name) ?? { rows: 0, hash: createHash("sha256") };
     this.#tables.set(table.name, seen);
     const chunks = async function* () {
       for await (const chunk of entry as AsyncIterable<Buffer>) {
@@ -139,14 +130,9 @@ class Seen {
   }
 
   #compareRows({ name, rows, sha256 }: TableRows): void {
-    const seen = this.#tables.get(name) ?? {
-      rows: 0,
-      hash: createHash("sha256"),
-    };
+    const seen = this.#tables.get(name) ?? { rows: 0, hash: createHash("sha256") };
     if (seen.rows !== rows) {
-      throw new ArchiveError(
-        `the table ${name} has ${seen.rows} rows instead of ${rows}`,
-      );
+      throw new ArchiveError(`the table ${name} has ${seen.rows} rows instead of ${rows}`);
     }
     if (seen.hash.digest("hex") !== sha256) {
       throw new ArchiveError(`the table ${name} has the wrong checksum`);

@@ -9,8 +9,7 @@ import type { FileStore, StoredBytes } from "../contract/files.js";
 import type { FileDigest, Store, WorldStore } from "../contract/store.js";
 import { entriesOf, type NewEntry, writeArchive } from "./archive.js";
 import { ArchiveError, entryAt, pathOfFile, timeOf } from "./manifest.js";
-import { newFile } from "./new-file.js";
-import { unnamedFile } from "./unnamed-file.js";
+import { newFile, unnamedFile } from "./new-file.js";
 
 // A world with its files: a tar with the bytes of the files, as a backup has them, and last the
 // document, with the records of these files.
@@ -48,10 +47,7 @@ export const exportArchive = (
   newFile(target, async (folder, archive) => {
     const document = join(folder, DOCUMENT);
     const write = (takes: (key: string) => boolean) =>
-      writeLines(
-        document,
-        store.worlds.export(world, { history, files: takes }),
-      );
+      writeLines(document, store.worlds.export(world, { history, files: takes }));
     const keys: string[] = [];
     await write((key) => keys.push(key) > 0);
     const held = new Set<string>();
@@ -84,13 +80,9 @@ export const exportArchive = (
     return { files: held.size, damaged };
   });
 
-const idOf = (key: string): string =>
-  key.slice(key.lastIndexOf("/") + 1).split(".")[0]!;
+const idOf = (key: string): string => key.slice(key.lastIndexOf("/") + 1).split(".")[0]!;
 
-const writeLines = (
-  path: string,
-  lines: AsyncIterable<string>,
-): Promise<void> =>
+const writeLines = (path: string, lines: AsyncIterable<string>): Promise<void> =>
   pipeline(withEnds(lines), createWriteStream(path, { mode: 0o600 }));
 
 async function* withEnds(lines: AsyncIterable<string>): AsyncGenerator<string> {
@@ -125,17 +117,11 @@ export async function importArchive(
     };
     const options = { files: hasFile };
     // It fails where the import would fail, and finds the files that the rows name.
-    const trial = await store.worlds.import(lines, {
-      ...options,
-      dryRun: true,
-    });
+    const trial = await store.worlds.import(lines, { ...options, dryRun: true });
     if (dryRun) return trial;
     const put: string[] = [];
     /** @param unsure keys; those that are in place are removed. */
-    const putMissing = async (
-      unsure: Set<string>,
-      isThere: (key: string) => Promise<boolean>,
-    ) => {
+    const putMissing = async (unsure: Set<string>, isThere: (key: string) => Promise<boolean>) => {
       const missing = new Set<string>();
       for (const key of unsure) {
         if (await isThere(key)) unsure.delete(key);
@@ -165,9 +151,7 @@ export async function importArchive(
     let made: Awaited<ReturnType<WorldStore["import"]>>;
     try {
       // Another import of this archive may have put them.
-      await putMissing(new Set(named), (key) =>
-        isInPlace(files, key, archived.get(key)),
-      );
+      await putMissing(new Set(named), (key) => isInPlace(files, key, archived.get(key)));
       made = await store.worlds.import(lines, options);
     } catch (error) {
       // Another process may have made this world meanwhile, from the same archive.
@@ -179,14 +163,10 @@ export async function importArchive(
     const unsure = new Set(named);
     for (let tries = 1; ; tries++) {
       try {
-        await putMissing(
-          unsure,
-          async (key) => (await files.open(key)) !== undefined,
-        );
+        await putMissing(unsure, async (key) => (await files.open(key)) !== undefined);
         return made;
       } catch (error) {
-        if (tries === TRIES)
-          throw incomplete(trial.world.value.id, unsure, error);
+        if (tries === TRIES) throw incomplete(trial.world.value.id, unsure, error);
         await sleep(PAUSE);
       }
     }
@@ -196,11 +176,7 @@ export async function importArchive(
 }
 
 /** What is wrong with a new world whose files are perhaps not all in place. */
-function incomplete(
-  world: string,
-  keys: ReadonlySet<string>,
-  cause: unknown,
-): ArchiveError {
+function incomplete(world: string, keys: ReadonlySet<string>, cause: unknown): ArchiveError {
   const why = cause instanceof Error ? cause.message : String(cause);
   return new ArchiveError(
     `The world ${world} exists now, but these of its files are missing or could not be looked up: ${[...keys].join(", ")}. Delete the world and import it again. The reason: ${why}`,
@@ -256,11 +232,7 @@ async function readArchive(archive: number): Promise<Archived> {
   }
 }
 
-function refuseStrange(
-  { path, type }: ReadEntry,
-  isOfFile: boolean,
-  hasDocument: boolean,
-): void {
+function refuseStrange({ path, type }: ReadEntry, isOfFile: boolean, hasDocument: boolean): void {
   if (path === "manifest.json" || path.startsWith("tables/")) {
     throw new ArchiveError("This is a backup: use foyer restore.");
   }

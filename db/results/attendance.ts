@@ -138,9 +138,7 @@ async function peopleIn(
 ): Promise<Map<number, number>> {
   const counts = new Map<number, number>();
   const pages = pagesAfter(PAGE, (last?: { at: number }) =>
-    store.attendance.counts(world, room, {
-      ...{ from: last ? last.at + span : from, span, limit: PAGE },
-    }),
+    store.attendance.counts(world, room, { from: last ? last.at + span : from, span, limit: PAGE }),
   );
   for await (const page of pages) {
     for (const { at, people } of page) counts.set(at, people);
@@ -156,19 +154,14 @@ async function* activityIn(
 ): AsyncGenerator<ActivityAt> {
   const spans = { from: after, span: every * MINUTE };
   const isKept = (await modeOf(store, world)) !== "off";
-  const people = isKept
-    ? await peopleIn(store, world, room_id, spans)
-    : undefined;
-  const messages = readsChat
-    ? await messagesIn(store, world, room_id, spans)
-    : undefined;
-  const times = new Set([
-    ...(people?.keys() ?? []),
-    ...(messages?.keys() ?? []),
-  ]);
+  const people = isKept ? await peopleIn(store, world, room_id, spans) : undefined;
+  const messages = readsChat ? await messagesIn(store, world, room_id, spans) : undefined;
+  const times = new Set([...(people?.keys() ?? []), ...(messages?.keys() ?? [])]);
   for (const time of [...times].sort((a, b) => a - b)) {
     yield {
-      ...{ room_id, room, at: timeOf(time) },
+      room_id,
+      room,
+      at: timeOf(time),
       people: people ? (people.get(time) ?? 0) : null,
       messages: messages ? (messages.get(time) ?? 0) : null,
     };

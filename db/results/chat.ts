@@ -37,10 +37,7 @@ function toExported(
   { name }: Source,
   names: ReadonlyMap<string, string>,
 ) {
-  const { type, body, membership, files } = JSON.parse(content) as Record<
-    string,
-    unknown
-  >;
+  const { type, body, membership, files } = JSON.parse(content) as Record<string, unknown>;
   const text = typeof body === "string" ? body : membership;
   return {
     event_id: id,
@@ -63,8 +60,7 @@ function toFile(file: unknown): { url: string; name: string } {
   return { url: textIn(url), name: textIn(name) };
 }
 
-const textIn = (value: unknown): string =>
-  typeof value === "string" ? value : "";
+const textIn = (value: unknown): string => (typeof value === "string" ? value : "");
 
 const toRow = ({ files, ...exported }: Exported) => ({
   ...exported,
@@ -72,11 +68,7 @@ const toRow = ({ files, ...exported }: Exported) => ({
 });
 
 /** All events of a channel, the oldest first, read a page at a time. */
-async function* eventsOf(
-  store: Store,
-  world: string,
-  source: Source,
-): AsyncGenerator<Exported> {
+async function* eventsOf(store: Store, world: string, source: Source): AsyncGenerator<Exported> {
   let after = 0;
   let limit = EVENTS;
   for (;;) {
@@ -99,10 +91,7 @@ async function* eventsOf(
 }
 
 /** All events of the direct channels of a world, a channel at a time. */
-export async function* directEvents(
-  store: Store,
-  world: string,
-): AsyncGenerator<Exported> {
+export async function* directEvents(store: Store, world: string): AsyncGenerator<Exported> {
   const seen = new Set<string>();
   for await (const user of allUsers(store, world)) {
     for (const channel of await store.chat.memberships(world, user.id)) {

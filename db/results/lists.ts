@@ -21,10 +21,7 @@ export async function* pages<T extends { id: string }>(
 }
 
 /** All users of a world, the first created first, also while others come. */
-export async function* allUsers(
-  store: Store,
-  world: string,
-): AsyncGenerator<ListedUser> {
+export async function* allUsers(store: Store, world: string): AsyncGenerator<ListedUser> {
   const all = pagesAfter<ListedUser>(PAGE_SIZE, async (last) => {
     const after = last && [last.created, last.id];
     const asked = { page: 1, pageSize: PAGE_SIZE, after };
@@ -71,5 +68,4 @@ export async function displayNames(
 }
 
 /** A time as results have it: ISO 8601. */
-export const timeOf = (milliseconds: number): string =>
-  new Date(milliseconds).toISOString();
+export const timeOf = (milliseconds: number): string => new Date(milliseconds).toISOString();

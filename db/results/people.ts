@@ -15,7 +15,8 @@ const COLUMNS = [
 const toPerson = ({ id, token_id, ...user }: ListedUser) => {
   const name = user.profile?.display_name;
   return {
-    ...{ id, token_id },
+    id,
+    token_id,
     display_name: typeof name === "string" ? name : null,
     traits: user.traits,
     moderation_state: user.moderation_state || "none",

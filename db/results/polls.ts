@@ -44,21 +44,12 @@ export interface OptionResult {
   votes: number;
 }
 
-function optionsOf({
-  options,
-  results,
-}: Pick<Poll, "options" | "results">): OptionResult[] {
+function optionsOf({ options, results }: Pick<Poll, "options" | "results">): OptionResult[] {
   const present = new Set(options.map(({ id }) => id));
   const deleted = Object.keys(results).filter((id) => !present.has(id));
   return [
-    ...options.map(({ id, content, order }) => ({
-      ...{ id, content, order },
-      votes: results[id] ?? 0,
-    })),
-    ...deleted.map((id) => ({
-      ...{ id, content: null, order: null },
-      votes: results[id]!,
-    })),
+    ...options.map(({ id, content, order }) => ({ id, content, order, votes: results[id] ?? 0 })),
+    ...deleted.map((id) => ({ id, content: null, order: null, votes: results[id]! })),
   ];
 }
 
@@ -68,7 +59,10 @@ const toRows = ({ options, ...poll }: Result) =>
     ? [{ ...poll, option_id: null, option: null, order: null, votes: null }]
     : options.map(({ id, content, order, votes }) => ({
         ...poll,
-        ...{ option_id: id, option: content, order, votes },
+        option_id: id,
+        option: content,
+        order,
+        votes,
       }));
 
 /** The polls of a room with their results, the oldest first. */

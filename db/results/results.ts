@@ -42,5 +42,4 @@ export interface Results<T = object> {
 }
 
 /** Declares results, so that the types of records and rows are checked against each other. */
-export const results = <T extends object>(declared: Results<T>): Results<T> =>
-  declared;
+export const results = <T extends object>(declared: Results<T>): Results<T> => declared;

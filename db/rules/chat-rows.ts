@@ -1,9 +1,4 @@
-import type {
-  Channel,
-  ChatEvent,
-  ChatEventType,
-  Delivery,
-} from "../contract/chat.js";
+import type { Channel, ChatEvent, ChatEventType, Delivery, Mark } from "../contract/chat.js";
 import { StoreError } from "../contract/store.js";
 import { frozen } from "./versions.js";
 
@@ -63,11 +58,7 @@ export const MAX_REACTIONS = 1000;
 
 /** The error about more of them. */
 export const tooManyReactions = () =>
-  new StoreError(
-    "quota",
-    `An event may have ${MAX_REACTIONS} reactions.`,
-    "reactions",
-  );
+  new StoreError("quota", `An event may have ${MAX_REACTIONS} reactions.`, "reactions");
 
 /** A reaction to add or to remove. */
 export interface ReactionChange {
@@ -90,22 +81,28 @@ export const MAX_PAGE = 4 * 1024 * 1024;
 export const EVENT_OVERHEAD = 250;
 export const REACTION_OVERHEAD = 40;
 
+const larger = (one: number | null, other: number | null): number | null =>
+  one === null || other === null ? (one ?? other) : Math.max(one, other);
+
+/** What two marks of a user in a channel come to, in whatever order they were made. */
+export const laterMark = <M extends Mark>(one: M, other: Mark): M => ({
+  ...one,
+  pointer: larger(one.pointer, other.pointer),
+  listed: larger(one.listed, other.listed),
+});
+
 /** The content of a deleted message, and of the event that deletes it. */
 export const DELETED = JSON.stringify({ type: "deleted" });
 
 /** The channel in a row. */
-export const toChannel = (
-  row: Pick<ChannelRow, "id" | "direct" | "last_message">,
-): Channel => ({
+export const toChannel = (row: Pick<ChannelRow, "id" | "direct" | "last_message">): Channel => ({
   id: row.id,
-  direct:
-    row.direct === null ? undefined : Object.freeze(row.direct.split(",")),
+  direct: row.direct === null ? undefined : Object.freeze(row.direct.split(",")),
   lastMessage: row.last_message,
 });
 
 /** The set of members of a direct channel, as it is stored. */
-export const directOf = (users: readonly string[]): string =>
-  [...users].sort().join(",");
+export const directOf = (users: readonly string[]): string => [...users].sort().join(",");
 
 /** The error about a page beyond {@link MAX_PAGE}. */
 export const tooLarge = () => new StoreError("large", "The page is too large.");

@@ -42,29 +42,23 @@ const WORDS = {
   channelsWithoutRoom: ({ id }) => `the channel ${id} has no room`,
   membersTooMany: ({ id, count }) =>
     `the direct channel ${id} has ${plural(count, "member")} too many`,
-  eventsWithoutChannel: ({ count }) =>
-    `${plural(count, "event")} of chat without a channel`,
+  eventsWithoutChannel: ({ count }) => `${plural(count, "event")} of chat without a channel`,
   lastEventWrong: ({ id, count }) =>
     `the channel ${id} names ${count} as its last event and has a later one`,
   eventsUnreadable: events("cannot be read"),
   eventsEmpty: events("have lost their content"),
-  eventsNotErased: ({ count }) =>
-    `${plural(count, "event")} of chat still have erased content`,
+  eventsNotErased: ({ count }) => `${plural(count, "event")} of chat still have erased content`,
   eventsOfStrangers: events("have no sender"),
   editsOfNothing: events("replace what is no message of it"),
-  editsWithoutEvent: ({ count }) =>
-    `${plural(count, "edit")} of chat without an event`,
-  reactionsWithoutEvent: ({ count }) =>
-    `${plural(count, "reaction")} of chat without an event`,
-  reactionsOfStrangers: ({ count }) =>
-    `${plural(count, "reaction")} of chat without a user`,
+  editsWithoutEvent: ({ count }) => `${plural(count, "edit")} of chat without an event`,
+  reactionsWithoutEvent: ({ count }) => `${plural(count, "reaction")} of chat without an event`,
+  reactionsOfStrangers: ({ count }) => `${plural(count, "reaction")} of chat without a user`,
   notificationsWithoutEvent: ({ count }) =>
     `${plural(count, "notification")} of chat without an event`,
   headMissing: ({ id }) => `the world ${id} has no last entry in its log`,
   headTooLow: ({ id, count }) =>
     `${logOf(id)} names ${count} as its last entry and has a later one`,
-  numbersTwice: ({ id, count }) =>
-    `${logOf(id)} has ${plural(count, "number")} twice`,
+  numbersTwice: ({ id, count }) => `${logOf(id)} has ${plural(count, "number")} twice`,
   entriesUnreadable: ({ id, count }) =>
     `${logOf(id)} has ${plural(count, "entry", "entries")} that cannot be read`,
 
@@ -84,7 +78,7 @@ const WORDS = {
 } satisfies Record<string, (found: Found) => string>;
 
 /** The forms in which the engines differ. */
-interface Dialect {
+export interface Dialect {
   /** The events of chat that are not over, with `content` NULL where it was erased or replaced. */
   events: string;
   /** The log, with `data` NULL where it was erased. */
@@ -143,9 +137,7 @@ const rulesOf = (dialect: Dialect): Record<keyof typeof WORDS, string> => {
     bytesMiscounted: `SELECT w.id, w.file_bytes AS count, coalesce(sum(f.size), 0) AS counted
       FROM worlds AS w LEFT JOIN files AS f ON f.world_id = w.id
       GROUP BY w.id, w.file_bytes HAVING w.file_bytes <> coalesce(sum(f.size), 0) ORDER BY w.id`,
-    filesOfStrangers: outsiders(
-      "(SELECT world_id, world_id AS id, user_id FROM files)",
-    ),
+    filesOfStrangers: outsiders("(SELECT world_id, world_id AS id, user_id FROM files)"),
 
     channelsWithoutRoom: `SELECT c.id FROM chat_channels AS c WHERE c.direct IS NULL AND NOT EXISTS
       (SELECT 1 FROM rooms AS r WHERE r.world_id = c.world_id AND r.id = c.id) ORDER BY c.id`,
@@ -190,10 +182,7 @@ const rulesOf = (dialect: Dialect): Record<keyof typeof WORDS, string> => {
       "chat_reactions",
       "NOT EXISTS (SELECT 1 FROM users AS u WHERE u.world_id = t.world_id AND u.id = t.user_id)",
     ),
-    notificationsWithoutEvent: orphans(
-      "chat_notifications",
-      "e.channel = t.channel",
-    ),
+    notificationsWithoutEvent: orphans("chat_notifications", "e.channel = t.channel"),
 
     headMissing: `SELECT id FROM worlds
       WHERE NOT EXISTS (SELECT 1 FROM log_heads WHERE world_id = worlds.id) ORDER BY id`,
@@ -202,7 +191,8 @@ const rulesOf = (dialect: Dialect): Record<keyof typeof WORDS, string> => {
         (SELECT world_id, seq FROM log UNION ALL SELECT world_id, id FROM chat_events) AS entries
         GROUP BY world_id) AS last
       LEFT JOIN log_heads AS h ON h.world_id = last.world_id
-      WHERE last.seq > coalesce(h.seq, 0) ORDER BY id`,
+      WHERE last.seq > coalesce(h.seq, 0) AND NOT EXISTS (SELECT 1 FROM world_ids AS w
+        WHERE w.id = last.world_id AND w.touched IS NOT NULL) ORDER BY id`,
     numbersTwice: `SELECT log.world_id AS id, count(*) AS count FROM log
       JOIN chat_events AS e ON e.world_id = log.world_id AND e.id = log.seq
       GROUP BY log.world_id ORDER BY id`,
@@ -244,13 +234,8 @@ const rulesOf = (dialect: Dialect): Record<keyof typeof WORDS, string> => {
 };
 
 /** The rules in the SQL of an engine, each with its words. */
-export const rulesIn = (
-  dialect: Dialect,
-): [sql: string, words: (found: Found) => string][] =>
-  Object.entries(rulesOf(dialect)).map(([name, sql]) => [
-    sql,
-    WORDS[name as keyof typeof WORDS],
-  ]);
+export const rulesIn = (dialect: Dialect): [sql: string, words: (found: Found) => string][] =>
+  Object.entries(rulesOf(dialect)).map(([name, sql]) => [sql, WORDS[name as keyof typeof WORDS]]);
 
 export const POSTGRES: Dialect = {
   events: "chat_events",

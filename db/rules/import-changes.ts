@@ -6,11 +6,7 @@ import type {
 } from "../../schemas/documents/program-document.js";
 import type { Faults } from "../../schemas/errors.js";
 import type { Session, Speaker } from "../../schemas/program/program.js";
-import type {
-  ImportChanges,
-  ImportReferences,
-  Program,
-} from "../contract/program.js";
+import type { ImportChanges, ImportReferences, Program } from "../contract/program.js";
 import { type ProgramSize, sizeFaults } from "./program-checks.js";
 import { type ImportPlan, planImport } from "./program-import.js";
 import { PlaceChanges } from "./program-places.js";
@@ -119,10 +115,7 @@ interface After {
   readonly speakers: readonly SpeakerRow[];
 }
 
-function rowsAfter(
-  { sessions, speakers }: ImportPlan,
-  { revisions }: ImportBasis,
-): After {
+function rowsAfter({ sessions, speakers }: ImportPlan, { revisions }: ImportBasis): After {
   const revision = ({ id }: { id: string }) => (revisions.get(id) ?? -1) + 2;
   return {
     sessions: [...sessions.created, ...sessions.updated].map((session) =>
@@ -135,11 +128,7 @@ function rowsAfter(
 }
 
 /** The size of a program after an import. */
-function sizeAfter(
-  before: Before,
-  after: After,
-  { sessions, speakers }: ImportPlan,
-): ProgramSize {
+function sizeAfter(before: Before, after: After, { sessions, speakers }: ImportPlan): ProgramSize {
   const charactersOf = (rows: readonly (SessionRow | SpeakerRow)[]) =>
     rows.reduce((sum, row) => sum + sizeOfRow(row), 0);
   const replaced = new Set([
@@ -152,10 +141,7 @@ function sizeAfter(
     ...before.speakers.filter(isKept).map((one) => speakerRow(one, 0)),
   ];
   return {
-    sessions:
-      before.sessions.length +
-      sessions.created.length -
-      sessions.deleted.length,
+    sessions: before.sessions.length + sessions.created.length - sessions.deleted.length,
     speakers: before.speakers.length + speakers.created.length,
     characters: charactersOf([...kept, ...after.sessions, ...after.speakers]),
   };
@@ -174,46 +160,28 @@ function placesOf(before: Before, { sessions, speakers }: ImportPlan) {
     // Sessions that name new speakers are new or changed themselves.
     const ids = new Set(speakers.updated.map(({ id }) => id));
     changes.speaker(
-      before.sessions.filter(({ speaker_ids }) =>
-        speaker_ids.some((id) => ids.has(id)),
-      ),
+      before.sessions.filter(({ speaker_ids }) => speaker_ids.some((id) => ids.has(id))),
     );
   }
   return changes.list();
 }
 
 /** Entries for the changed speakers and sessions, and one for all of the import. */
-function entriesOf(
-  before: Before,
-  { sessions, speakers }: ImportPlan,
-): ImportChanges["entries"] {
+function entriesOf(before: Before, { sessions, speakers }: ImportPlan): ImportChanges["entries"] {
   const known = [...before.sessions, ...before.speakers];
   const former = new Map(known.map((one) => [one.id, one]));
-  const fieldsOf = (after: Session | Speaker) =>
-    changedFields(former.get(after.id)!, after);
+  const fieldsOf = (after: Session | Speaker) => changedFields(former.get(after.id)!, after);
   const { created, updated, deleted } = sessions;
   return [
-    ...speakers.created.map(
-      ({ id }) => ({ type: "speaker.created", speaker: id }) as const,
-    ),
+    ...speakers.created.map(({ id }) => ({ type: "speaker.created", speaker: id }) as const),
     ...speakers.updated.map(
       (speaker) =>
-        ({
-          type: "speaker.updated",
-          speaker: speaker.id,
-          fields: fieldsOf(speaker),
-        }) as const,
+        ({ type: "speaker.updated", speaker: speaker.id, fields: fieldsOf(speaker) }) as const,
     ),
-    ...created.map(
-      ({ id }) => ({ type: "session.created", session: id }) as const,
-    ),
+    ...created.map(({ id }) => ({ type: "session.created", session: id }) as const),
     ...updated.map(
       (session) =>
-        ({
-          type: "session.updated",
-          session: session.id,
-          fields: fieldsOf(session),
-        }) as const,
+        ({ type: "session.updated", session: session.id, fields: fieldsOf(session) }) as const,
     ),
     ...deleted.map((id) => ({ type: "session.deleted", session: id }) as const),
     {

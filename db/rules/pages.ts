@@ -24,11 +24,7 @@ export const rangeOf = ({ page, pageSize }: PageSelection, count: number) => ({
  * @param parameter the parameter with the value of a column, counted from 0.
  * @param number of the column that it begins with.
  */
-export function following(
-  order: string,
-  parameter: (index: number) => string,
-  index = 0,
-): string {
+export function following(order: string, parameter: (index: number) => string, index = 0): string {
   const [column = "", ...rest] = order.split(", ");
   const [name = "", direction] = column.split(" ");
   const sign = direction === "DESC" ? "<" : ">";

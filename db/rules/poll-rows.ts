@@ -14,10 +14,7 @@ import { POLL } from "./chat-rows.js";
 import { absent } from "./preconditions.js";
 
 /** A poll as it is stored, without its options. */
-export interface PollRow extends Omit<
-  Poll,
-  "is_pinned" | "options" | "results"
-> {
+export interface PollRow extends Omit<Poll, "is_pinned" | "options" | "results"> {
   /** Names the poll in the other tables, and counts up. */
   number: number;
   is_pinned: number;
@@ -49,14 +46,11 @@ export const POLL_FIELDS = [
 export const POLL_COLUMNS = `p.number, p.room_id AS room, ${POLL_FIELDS.map((name) => `p.${name}`).join()}`;
 
 /** The columns of an {@link OptionRow}, of `poll_options AS o`, and the order of options. */
-export const OPTION_COLUMNS =
-  'o.number, o.id, o.poll, o.content, o.position AS "order", o.votes';
+export const OPTION_COLUMNS = 'o.number, o.id, o.poll, o.content, o.position AS "order", o.votes';
 export const BY_POSITION = "o.position, o.number";
 
 /** The votes in the options of a poll, by their ids. */
-export const votesIn = (
-  options: readonly Pick<OptionRow, "id" | "votes">[],
-): Poll["results"] =>
+export const votesIn = (options: readonly Pick<OptionRow, "id" | "votes">[]): Poll["results"] =>
   Object.fromEntries(options.map(({ id, votes }) => [id, votes]));
 
 /** @param options in their order. */
@@ -72,16 +66,11 @@ export const toPoll = (
   is_pinned: row.is_pinned === 1,
   timestamp: row.timestamp,
   options: options.map(({ id, content, order }) => ({ id, content, order })),
-  results:
-    row.results === null
-      ? votesIn(options)
-      : (JSON.parse(row.results) as Poll["results"]),
+  results: row.results === null ? votesIn(options) : (JSON.parse(row.results) as Poll["results"]),
 });
 
 /** The ballots of a user. @param choices in the order of the polls, and of their options. */
-export function ballotsIn(
-  choices: Iterable<{ poll: string; option: string }>,
-): Ballot[] {
+export function ballotsIn(choices: Iterable<{ poll: string; option: string }>): Ballot[] {
   const ballots = new Map<string, Ballot>();
   for (const { poll, option } of choices) {
     const ballot = ballots.get(poll);
@@ -114,9 +103,7 @@ export function newPoll(
   { content, options, state = "draft", poll_type = "choice" }: PollDraft,
 ): NewPoll {
   const saved = newOptions(options);
-  const shown = saved
-    .map((option) => ({ ...option, votes: 0 }))
-    .sort((a, b) => a.order - b.order);
+  const shown = saved.map((option) => ({ ...option, votes: 0 })).sort((a, b) => a.order - b.order);
   const row = {
     id: randomUUID(),
     room,
@@ -150,9 +137,8 @@ export function changedPoll(
 }
 
 /** What the results of a poll are frozen to: JSON. */
-const frozenResults = (
-  options: readonly Pick<OptionRow, "id" | "votes">[],
-): string => JSON.stringify(votesIn(options));
+const frozenResults = (options: readonly Pick<OptionRow, "id" | "votes">[]): string =>
+  JSON.stringify(votesIn(options));
 
 /** Whether a change opens a poll, which the chat of its room announces. */
 export const isOpened = (before: PollRow, after: PollRow): boolean =>
@@ -201,18 +187,13 @@ export function castIn(
 ) {
   const chosen = chosenOptions(row, options, ids, before);
   const added = chosen.filter(({ number }) => !before.has(number));
-  const removed = options.filter(
-    (option) => before.has(option.number) && !chosen.includes(option),
-  );
+  const removed = options.filter((option) => before.has(option.number) && !chosen.includes(option));
   for (const option of added) option.votes++;
   for (const option of removed) option.votes--;
   return {
     added: added.map(({ number }) => number),
     removed: removed.map(({ number }) => number),
-    answer: {
-      poll: toPoll(row, options),
-      options: chosen.map(({ id }) => id),
-    },
+    answer: { poll: toPoll(row, options), options: chosen.map(({ id }) => id) },
   };
 }
 
@@ -220,11 +201,7 @@ const refused = (reason: string) => new StoreError("denied", reason, "poll");
 
 /** The error about a poll that cannot become a choice of one. */
 export const severalChosen = () =>
-  new StoreError(
-    "denied",
-    "Some people have chosen several options.",
-    "poll_type",
-  );
+  new StoreError("denied", "Some people have chosen several options.", "poll_type");
 
 /** The highest order that an option can have. */
 const HIGHEST = 2 ** 31 - 1;
@@ -249,9 +226,7 @@ export interface OptionPlan {
  */
 function newOptions(drafts: readonly OptionDraft[]): SavedOption[] {
   expectFew(drafts);
-  return placed(
-    drafts.map(({ content, order }) => ({ id: randomUUID(), content, order })),
-  );
+  return placed(drafts.map(({ content, order }) => ({ id: randomUUID(), content, order })));
 }
 
 /**
@@ -287,11 +262,7 @@ export function planOptions(
 /** @throws {StoreError} `quota` on `options`. */
 function expectFew(options: readonly unknown[]): void {
   if (options.length > MAX_OPTIONS) {
-    throw new StoreError(
-      "quota",
-      `A poll may have ${MAX_OPTIONS} options.`,
-      "options",
-    );
+    throw new StoreError("quota", `A poll may have ${MAX_OPTIONS} options.`, "options");
   }
 }
 

@@ -22,11 +22,9 @@ export const missingWorld = (id: string) =>
 
 export const denied = (reason: string) => new StoreError("denied", reason);
 
-export const changed = () =>
-  new StoreError("changed", "It was changed in between.");
+export const changed = () => new StoreError("changed", "It was changed in between.");
 
-export const pageTooLarge = () =>
-  new StoreError("large", "The page is too large.");
+export const pageTooLarge = () => new StoreError("large", "The page is too large.");
 
 /**
  * Checks the precondition of a write.
@@ -46,10 +44,7 @@ export function expectVersion(
  * @param noted the keys of files whose bytes are noted; undefined if it does not matter.
  * @throws {StoreError} `changed`.
  */
-export function expectNoted(
-  keys: readonly string[],
-  noted: readonly string[] | undefined,
-): void {
+export function expectNoted(keys: readonly string[], noted: readonly string[] | undefined): void {
   if (!noted) return;
   const known = new Set(noted);
   if (keys.every((key) => known.has(key))) return;

@@ -1,16 +1,8 @@
 import type { Faults } from "../../schemas/errors.js";
 import type { Refused } from "../contract/program.js";
-import {
-  LONGEST_SESSION,
-  MAX_PROGRAM,
-  MAX_PROGRAM_SIZE,
-} from "../../schemas/plain/program.js";
+import { LONGEST_SESSION, MAX_PROGRAM, MAX_PROGRAM_SIZE } from "../../schemas/plain/program.js";
 import { timeIn, timeText } from "../../schemas/plain/times.js";
-import type {
-  Session,
-  Speaker,
-  Warning,
-} from "../../schemas/program/program.js";
+import type { Session, Speaker, Warning } from "../../schemas/program/program.js";
 
 // What the schemas of sessions and speakers cannot say.
 
@@ -28,16 +20,13 @@ const faultsOf = (found: Found): Faults | undefined => {
 };
 
 /** Whether an address can be followed: the schema has looked at how it begins. */
-const isAddress = (url: string): boolean =>
-  url.startsWith("/") || URL.canParse(url);
+const isAddress = (url: string): boolean => url.startsWith("/") || URL.canParse(url);
 
 const BAD_ADDRESS = "Must be an address that can be followed.";
 
 /** What is wrong with the addresses of some links. */
 const linkFaults = (links: readonly { url: string }[]): Found =>
-  links.flatMap(({ url }, i): Found =>
-    isAddress(url) ? [] : [[`links.${i}.url`, BAD_ADDRESS]],
-  );
+  links.flatMap(({ url }, i): Found => (isAddress(url) ? [] : [[`links.${i}.url`, BAD_ADDRESS]]));
 
 /**
  * Puts the times of a session into UTC with milliseconds.
@@ -67,11 +56,7 @@ export function withTimes(session: Session): {
 }
 
 /** @param longest the longest time in between, in milliseconds. */
-function rangeFaults(
-  start: number | null,
-  end: number | null,
-  longest = LONGEST_SESSION,
-): Found {
+function rangeFaults(start: number | null, end: number | null, longest = LONGEST_SESSION): Found {
   if (start === null && end === null) return [];
   if (start === null) return [["starts_at", "Must be given with ends_at."]];
   if (end === null) return [["ends_at", "Must be given with starts_at."]];
@@ -141,10 +126,7 @@ export function sessionFaults(
   if (recording && !isAddress(recording.url)) {
     found.push(["recording.url", BAD_ADDRESS]);
   }
-  if (
-    import_id !== null &&
-    (imported(import_id) ?? session.id) !== session.id
-  ) {
+  if (import_id !== null && (imported(import_id) ?? session.id) !== session.id) {
     found.push(["import_id", "Another session has it already."]);
   }
   return faultsOf(found);
@@ -183,10 +165,7 @@ export const refused = (faults: Faults): Refused => {
 };
 
 /** A refusal as the program would be too large. */
-export const refusedSize = (faults: Faults): Refused => ({
-  faults,
-  problem: "quota",
-});
+export const refusedSize = (faults: Faults): Refused => ({ faults, problem: "quota" });
 
 /** How much a world has of its program. */
 export interface ProgramSize {
@@ -210,10 +189,7 @@ export function sizeFaults(size: ProgramSize): Faults | undefined {
 }
 
 /** The warnings about a session: other sessions in its room at the same time. */
-export function overlaps(
-  session: Session,
-  others: Iterable<Session>,
-): Warning[] {
+export function overlaps(session: Session, others: Iterable<Session>): Warning[] {
   const { id, room_id, starts_at, ends_at } = session;
   const warnings: Warning[] = [];
   if (room_id === null || starts_at === null || ends_at === null) return [];

@@ -87,8 +87,7 @@ export function planImport(
     if (before === "twice") {
       problems.add(session, {
         session: session.fields.title,
-        message:
-          "Another session before it has the same id; this one was left out.",
+        message: "Another session before it has the same id; this one was left out.",
       });
       continue;
     }
@@ -108,18 +107,14 @@ export function planImport(
   if (removeMissing && !isRead) {
     problems.add({ position: {} }, { message: NOTHING });
   }
-  const deleted =
-    removeMissing && isRead
-      ? missingOf(matched.rest(), isHidden, problems)
-      : [];
+  const deleted = removeMissing && isRead ? missingOf(matched.rest(), isHidden, problems) : [];
   return {
     rooms: rooms.created,
     speakers,
     sessions: { created, updated, deleted },
-    isEmpty: [
-      ...[rooms.created, speakers.created, speakers.updated],
-      ...[created, updated, deleted],
-    ].every(({ length }) => length === 0),
+    isEmpty: [rooms.created, speakers.created, speakers.updated, created, updated, deleted].every(
+      ({ length }) => length === 0,
+    ),
     result: {
       created: created.length,
       updated: updated.length,
@@ -146,32 +141,23 @@ function missingOf(
     problems.add({ position: {} }, { message: KEPT });
   }
   // In an order that does not depend on random ids.
-  return deleted
-    .sort((a, b) => (a.import_id! < b.import_id! ? -1 : 1))
-    .map(({ id }) => id);
+  return deleted.sort((a, b) => (a.import_id! < b.import_id! ? -1 : 1)).map(({ id }) => id);
 }
 
 /** Tells whether a session is in a room that the caller may not see. */
 function hiddenFrom(rooms: PresentProgram["rooms"]) {
   const visible = new Set(rooms.map(({ id }) => id));
-  return ({ room_id }: Session): boolean =>
-    room_id !== null && !visible.has(room_id);
+  return ({ room_id }: Session): boolean => room_id !== null && !visible.has(room_id);
 }
 
-const NOTHING =
-  "The file has no sessions that could be read, so none were deleted.";
+const NOTHING = "The file has no sessions that could be read, so none were deleted.";
 
-const LEFT =
-  "Sessions of the file that are in rooms that you may not see were left as they are.";
+const LEFT = "Sessions of the file that are in rooms that you may not see were left as they are.";
 
 const KEPT =
   "Imported sessions in rooms that you may not see were kept, though the file no longer has them.";
 
-function planSpeakers(
-  document: ProgramDocument,
-  present: PresentProgram,
-  problems: Problems,
-) {
+function planSpeakers(document: ProgramDocument, present: PresentProgram, problems: Problems) {
   const created: Speaker[] = [];
   const updated: Speaker[] = [];
   /** Ids in the world by the keys of the document, which may also name a speaker of the world by id. */
@@ -190,17 +176,13 @@ function planSpeakers(
           message: `Another speaker before ${speaker.fields.name} has the same id; this one was left out.`,
         });
       }
-      const id =
-        first.get(speaker.import_id) ?? (isNamed ? speaker.id : undefined);
+      const id = first.get(speaker.import_id) ?? (isNamed ? speaker.id : undefined);
       if (id !== undefined) ids.set(speaker.key, id);
       continue;
     }
     const base = before ?? newSpeaker({ import_id: speaker.import_id });
     const known = given(knownFields(speaker, present, problems));
-    const after = {
-      ...base,
-      ...(document.isExact ? known : likeStored(base, known)),
-    };
+    const after = { ...base, ...(document.isExact ? known : likeStored(base, known)) };
     ids.set(speaker.key, after.id);
     first.set(speaker.import_id, after.id);
     if (!before) created.push(after);
@@ -232,17 +214,12 @@ class People {
       const [only, ...others] = this.#byName.get(name) ?? [];
       if (!only || others.length > 0) return speaker;
       // A document that knows nothing but the name does not change how it is written.
-      return {
-        ...speaker,
-        id: only.id,
-        fields: { ...fields, name: only.name },
-      };
+      return { ...speaker, id: only.id, fields: { ...fields, name: only.name } };
     }
     if (known_by === "id and name") {
       const [byId = import_id, byBoth = import_id] = import_ids;
       const known = this.#byImportId.get(byId);
-      if (this.#byImportId.has(byBoth))
-        return { ...speaker, import_id: byBoth };
+      if (this.#byImportId.has(byBoth)) return { ...speaker, import_id: byBoth };
       if (known) {
         const isSame = nameKey(known.name) === name;
         return { ...speaker, import_id: isSame ? byId : byBoth };
@@ -270,16 +247,8 @@ function knownFields(
   };
   return {
     ...fields,
-    ...(isKnown(user_id, isUser, "The world has no such user.") && {
-      user_id,
-    }),
-    ...(isKnown(
-      picture,
-      isUpload,
-      "The picture is no upload of this world.",
-    ) && {
-      picture,
-    }),
+    ...(isKnown(user_id, isUser, "The world has no such user.") && { user_id }),
+    ...(isKnown(picture, isUpload, "The picture is no upload of this world.") && { picture }),
   };
 }
 
@@ -307,10 +276,7 @@ class Matched<T extends Stored> {
   }
 
   /** @returns the stored entry; undefined if it is new; `twice` if the document had it before. */
-  take({
-    id,
-    import_id,
-  }: Pick<DocumentSession, "id" | "import_id">): T | "twice" | undefined {
+  take({ id, import_id }: Pick<DocumentSession, "id" | "import_id">): T | "twice" | undefined {
     const found =
       (id !== undefined && this.#byId.get(id)) ||
       this.#byImportId.get(import_id) ||
@@ -324,9 +290,7 @@ class Matched<T extends Stored> {
   }
 
   #exported(guid: string): T | undefined {
-    this.#byGuid ??= new Map(
-      [...this.#byId.values()].map((entry) => [guidOf(entry), entry]),
-    );
+    this.#byGuid ??= new Map([...this.#byId.values()].map((entry) => [guidOf(entry), entry]));
     return this.#byGuid.get(guid);
   }
 
@@ -360,10 +324,7 @@ class Rooms {
    * @param present the room where it is. It stays there if the document names a room that is
    *   unknown, or several rooms of which this is one.
    */
-  of(
-    { room, fields, position }: DocumentSession,
-    present: string | null,
-  ): string | null {
+  of({ room, fields, position }: DocumentSession, present: string | null): string | null {
     if (room === undefined) return present;
     if (room === null) return null;
     const problem = (message: string) =>

@@ -17,8 +17,7 @@ export interface Limits {
 /** Control characters, which calendars and XML do not have. */
 const CONTROLS = /[^\P{Cc}\t\n]/gu;
 
-const plain = (text: string): string =>
-  text.replace(/\r\n?/g, "\n").replace(CONTROLS, "").trim();
+const plain = (text: string): string => text.replace(/\r\n?/g, "\n").replace(CONTROLS, "").trim();
 
 /** The least difference of times, in milliseconds. */
 const SECOND = 1000;
@@ -34,13 +33,8 @@ const linkOf = ({ title, url }: Link): string => {
   return `${text === address ? "" : text} ${address}`;
 };
 
-const areSame = <T>(
-  one: readonly T[],
-  other: readonly T[],
-  textOf: (item: T) => string,
-): boolean =>
-  one.length === other.length &&
-  one.every((item, i) => textOf(item) === textOf(other[i]!));
+const areSame = <T>(one: readonly T[], other: readonly T[], textOf: (item: T) => string): boolean =>
+  one.length === other.length && one.every((item, i) => textOf(item) === textOf(other[i]!));
 
 function sameLinks(
   before: readonly Link[],
@@ -53,18 +47,13 @@ function sameLinks(
   return before.some(({ url }) => url.trim() === only.url);
 }
 
-const tagsIn = (tags: readonly string[]): string[] =>
-  [...new Set(tags.map(plain))].filter(Boolean);
+const tagsIn = (tags: readonly string[]): string[] => [...new Set(tags.map(plain))].filter(Boolean);
 
 /**
  * The fields of a document, with the present value of each whose difference its format cannot say.
  * @param before what the world has.
  */
-export function likeStored<F extends Fields>(
-  before: Fields,
-  after: F,
-  limits: Limits = {},
-): F {
+export function likeStored<F extends Fields>(before: Fields, after: F, limits: Limits = {}): F {
   const isSame = (name: keyof Fields): boolean => {
     const [present, given] = [before[name], after[name]];
     if (present === undefined) return false;

@@ -2,7 +2,7 @@ import { randomUUID } from "node:crypto";
 import { isDeepStrictEqual } from "node:util";
 import type { Session, Speaker } from "../../schemas/program/program.js";
 import { timeIn, timeText } from "../../schemas/plain/times.js";
-import type { Versioned } from "../contract/versioned.js";
+import type { Versioned } from "../contract/selections.js";
 import { frozen, versioned } from "./versions.js";
 
 // Sessions and speakers as they are stored.
@@ -26,8 +26,7 @@ export interface SessionRow {
 }
 
 /** The columns of `program_speakers` beside the world, in their order. */
-export const SPEAKER_COLUMNS =
-  "id, revision, import_id, user_id, picture, name, detail";
+export const SPEAKER_COLUMNS = "id, revision, import_id, user_id, picture, name, detail";
 
 export interface SpeakerRow {
   id: string;
@@ -41,8 +40,7 @@ export interface SpeakerRow {
 }
 
 /** The times as the columns have them. They were checked. */
-const columnOf = (time: string | null): number | null =>
-  time === null ? null : timeIn(time)!;
+const columnOf = (time: string | null): number | null => (time === null ? null : timeIn(time)!);
 
 /** The session in a row. */
 export function sessionIn(row: SessionRow): Session {
@@ -75,8 +73,7 @@ export const sessionOf = (row: SessionRow): Versioned<Session> =>
 
 /** The row of a session. */
 export function sessionRow(session: Session, revision: number): SessionRow {
-  const { id, import_id, room_id, starts_at, ends_at, state, title, ...rest } =
-    session;
+  const { id, import_id, room_id, starts_at, ends_at, state, title, ...rest } = session;
   return {
     id,
     revision,
@@ -116,10 +113,7 @@ export function speakerRow(speaker: Speaker, revision: number): SpeakerRow {
   return { id, revision, import_id, user_id, picture, name, detail };
 }
 
-const versionOf = <T extends object>(
-  value: T,
-  revision: number,
-): Versioned<T> =>
+const versionOf = <T extends object>(value: T, revision: number): Versioned<T> =>
   versioned(
     () => frozen(value),
     () => JSON.stringify(value),
@@ -167,21 +161,13 @@ export const sizeOfRow = (row: SessionRow | SpeakerRow): number =>
   row.detail.length + ("title" in row ? row.title : row.name).length;
 
 /** Whether two rows have the same values, whatever their revisions. */
-export const isSameRow = <R extends SessionRow | SpeakerRow>(
-  before: R,
-  after: R,
-): boolean =>
+export const isSameRow = <R extends SessionRow | SpeakerRow>(before: R, after: R): boolean =>
   (Object.keys(after) as (keyof R)[]).every(
     (name) => name === "revision" || before[name] === after[name],
   );
 
 /** The names of the fields in which two states of a session or speaker differ. */
-export const changedFields = <T extends object>(
-  before: T,
-  after: T,
-): string[] =>
+export const changedFields = <T extends object>(before: T, after: T): string[] =>
   (Object.keys(after) as (keyof T & string)[]).filter(
-    (name) =>
-      after[name] !== before[name] &&
-      !isDeepStrictEqual(after[name], before[name]),
+    (name) => after[name] !== before[name] && !isDeepStrictEqual(after[name], before[name]),
   );

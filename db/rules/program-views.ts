@@ -1,10 +1,5 @@
 import { hash } from "node:crypto";
-import {
-  NO_ROOM,
-  type Program,
-  UNNAMED,
-  type PlaceStamps,
-} from "../contract/program.js";
+import { NO_ROOM, type Program, UNNAMED, type PlaceStamps } from "../contract/program.js";
 import type { Versioned } from "../contract/store.js";
 import type { Session, Speaker } from "../../schemas/program/program.js";
 
@@ -22,8 +17,7 @@ export interface Reader {
 export const seesSession = (
   { edits, seesRoom }: Reader,
   { room_id, state }: Pick<Session, "room_id" | "state">,
-): boolean =>
-  (edits || state === "public") && (room_id === null || seesRoom(room_id));
+): boolean => (edits || state === "public") && (room_id === null || seesRoom(room_id));
 
 /** The part of a program that a reader sees. */
 export interface SeenProgram {
@@ -32,17 +26,11 @@ export interface SeenProgram {
 }
 
 /** The part of a program that a reader sees, in the same order. */
-export function seenProgram(
-  { sessions, speakers }: SeenProgram,
-  reader: Reader,
-): SeenProgram {
+export function seenProgram({ sessions, speakers }: SeenProgram, reader: Reader): SeenProgram {
   const seen = sessions.filter(({ value }) => seesSession(reader, value));
   if (reader.edits) return { sessions: seen, speakers };
   const named = new Set(seen.flatMap(({ value }) => value.speaker_ids));
-  return {
-    sessions: seen,
-    speakers: speakers.filter(({ value }) => named.has(value.id)),
-  };
+  return { sessions: seen, speakers: speakers.filter(({ value }) => named.has(value.id)) };
 }
 
 /** The stamps of the places whose sessions a reader may see, in a fixed order. */
@@ -63,21 +51,16 @@ function placesOf({ places }: Program, { edits, seesRoom }: Reader) {
  * Names the part of a program that a reader sees. Readers with the same key see the same.
  */
 export const viewKey = (program: Program, reader: Reader): string =>
-  [
-    reader.edits ? "edits" : "reads",
-    ...placesOf(program, reader).map(([place]) => place),
-  ].join("\n");
+  [reader.edits ? "edits" : "reads", ...placesOf(program, reader).map(([place]) => place)].join(
+    "\n",
+  );
 
 /**
  * The version of what a reader sees. It follows from stored stamps, so it is the same on every
  * server that has the program, and none comes back.
  * @param more what readers get with the program: the dates of the event.
  */
-export function programVersion(
-  program: Program,
-  reader: Reader,
-  more: unknown,
-): string {
+export function programVersion(program: Program, reader: Reader, more: unknown): string {
   const parts = [
     program.settings,
     more,

@@ -1,16 +1,9 @@
 import { randomUUID } from "node:crypto";
 import { isVisible } from "../../schemas/plain/items.js";
-import type {
-  Question,
-  QuestionChanges,
-  QuestionDraft,
-} from "../contract/questions.js";
+import type { Question, QuestionChanges, QuestionDraft } from "../contract/questions.js";
 
 /** A question as it is stored. */
-export interface QuestionRow extends Omit<
-  Question,
-  "named" | "answered" | "is_pinned"
-> {
+export interface QuestionRow extends Omit<Question, "named" | "answered" | "is_pinned"> {
   /** Names the question in the other tables, and counts up. */
   number: number;
   named: number;

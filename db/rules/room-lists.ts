@@ -1,11 +1,6 @@
-import {
-  may,
-  type PermissionConfig,
-  type Rule,
-  SEE,
-} from "../../schemas/plain/permissions.js";
+import { may, type PermissionConfig, type Rule, SEE } from "../../schemas/plain/permissions.js";
 import type { RoomOrdering } from "../../schemas/rooms.js";
-import { readRoom, type RoomRow } from "./rows.js";
+import { readRoom, type RoomRow } from "./room-rows.js";
 import type { RoomPage, RoomSelection, Versioned } from "../contract/store.js";
 import { versioned } from "./versions.js";
 
@@ -31,8 +26,7 @@ export interface RoomFilter {
 }
 
 /** Whether a list has to look at every room. */
-export const isFiltered = ({ type, search }: RoomFilter): boolean =>
-  type !== "" || search !== "";
+export const isFiltered = ({ type, search }: RoomFilter): boolean => type !== "" || search !== "";
 
 /** Rooms that the same people may see. */
 export interface ViewGroup {
@@ -54,32 +48,22 @@ export interface ViewGroupRow {
 export const toViewGroup = ({ id, rule, rooms }: ViewGroupRow): ViewGroup => ({
   id,
   rooms,
-  permission_config:
-    rule === "" ? {} : { "room.view": JSON.parse(rule) as Rule },
+  permission_config: rule === "" ? {} : { "room.view": JSON.parse(rule) as Rule },
 });
 
 /**
  * The rooms of a world that a caller may see.
  * @param groups all groups of the world.
- * @returns the ids of their groups, and how many rooms these have.
+ * @returns the ids of their groups.
  */
-export function seenRooms(
+export const seenRooms = (
   world: { permission_config: PermissionConfig },
   groups: readonly ViewGroup[],
   traits: RoomSelection["traits"],
-): { groups: number[]; visible: number } {
-  const seen = groups.filter((room) => may({ traits }, SEE, { world, room }));
-  return {
-    groups: seen.map(({ id }) => id),
-    visible: seen.reduce((sum, { rooms }) => sum + rooms, 0),
-  };
-}
+): number[] => groups.filter((room) => may({ traits }, SEE, { world, room })).map(({ id }) => id);
 
 /** @param count of the rooms on all pages. */
-export function toRoomPage(
-  count: number,
-  rows: readonly RoomRow[],
-): Versioned<RoomPage> {
+export function toRoomPage(count: number, rows: readonly RoomRow[]): Versioned<RoomPage> {
   const records = rows.map(readRoom);
   const rooms = () => Object.freeze(records.map((it) => it.value));
   return versioned(

@@ -2,34 +2,154 @@ import { randomUUID } from "node:crypto";
 import type { PermissionConfig } from "../../schemas/plain/permissions.js";
 import type { RoomRecord } from "../../schemas/documents/world-document.js";
 import { given } from "../../schemas/plain/given.js";
-import { extrasJson, ownExtras, type WholeRoomRow } from "./rows.js";
+import type { Room } from "../../schemas/rooms.js";
+import { later, parse, recordOf, sizeOf } from "./rows.js";
 import {
   type RoomExtras,
   type RoomUpdate,
+  type RoomValue,
   StoreError,
+  type Versioned,
 } from "../contract/store.js";
-import {
-  changesBetween,
-  type FieldChange,
-  storedValue,
-} from "../log/fields.js";
+import { versioned } from "./versions.js";
+import { changesBetween, type FieldChange, storedValue } from "../log/fields.js";
 
-// Shared by the engines: writes of rooms.
+// All that the store says about a column of a room: see "A column of a room" in CONTRIBUTING.md.
+
+/** A room as lists show it. */
+export interface RoomRow {
+  id: string;
+  name: string;
+  description: string;
+  module_config: string;
+  permission_config: string;
+  sorting_priority: number;
+  /** The room's own, or the world's. */
+  domain: string;
+  revision: number;
+}
+
+/** A room with the fields that lists of rooms omit. */
+export interface WholeRoomRow extends RoomRow {
+  /** JSON of the {@link RoomExtras} that are not at their default; null if all are. */
+  extras: string | null;
+}
+
+/** The names of the columns of a {@link RoomRow}. */
+export const ROOM_NAMES = [
+  "id",
+  "name",
+  "description",
+  "module_config",
+  "permission_config",
+  "sorting_priority",
+  "domain",
+  "revision",
+] as const satisfies readonly (keyof RoomRow)[];
+
+/** The columns of a {@link WholeRoomRow}, of `rooms` joined with `worlds`. */
+export const WHOLE_ROOM_COLUMNS = [...ROOM_NAMES, "extras"]
+  .map((name) =>
+    name === "domain" ? "coalesce(rooms.domain, worlds.domain) AS domain" : `rooms.${name}`,
+  )
+  .join(", ");
+
+/** The room in a row, with its version. */
+export const readRoom = (row: RoomRow): Versioned<Room> =>
+  versioned(
+    () => toRoom(row),
+    () => roomJson(row),
+    row.revision,
+  );
+
+/** The room in a row with its extras. They are in the version by the revision. */
+export const readWholeRoom = (row: WholeRoomRow): Versioned<RoomValue> =>
+  versioned(
+    () => toWholeRoom(row),
+    () => roomJson(row),
+    row.revision,
+  );
+
+export const toRoom = (row: RoomRow): Room =>
+  recordOf(plainOf(row), storedIn(row), sizeOf(row.module_config, row.permission_config));
+
+const plainOf = (row: RoomRow) => ({
+  id: row.id,
+  name: row.name,
+  description: row.description,
+  module_config: later,
+  permission_config: later,
+  sorting_priority: row.sorting_priority,
+  domain: row.domain,
+});
+
+const storedIn = (row: RoomRow) => ({
+  module_config: () => parse<Room["module_config"]>(row.module_config),
+  permission_config: () => parse<PermissionConfig>(row.permission_config),
+});
+
+const roomJson = (row: RoomRow) =>
+  `{"id":${JSON.stringify(row.id)},"name":${JSON.stringify(row.name)},"description":${JSON.stringify(row.description)},"module_config":${row.module_config},"permission_config":${row.permission_config},"sorting_priority":${row.sorting_priority},"domain":${JSON.stringify(row.domain)}}`;
+
+// `schedule_data` comes last: see `splitExtras`.
+const DEFAULT_EXTRAS: Readonly<RoomExtras> = Object.freeze({
+  picture: null,
+  import_id: null,
+  pretalx_id: 0,
+  force_join: false,
+  schedule_data: null,
+});
+
+/** The stored form of the extras: JSON of the ones that are not at their default. */
+export function extrasJson(extras: Partial<RoomExtras>): string | null {
+  const names = Object.keys(DEFAULT_EXTRAS) as (keyof RoomExtras)[];
+  const own = names
+    .map((name) => [name, extras[name] ?? DEFAULT_EXTRAS[name]] as const)
+    .filter(([name, value]) => value !== DEFAULT_EXTRAS[name]);
+  return own.length === 0 ? null : JSON.stringify(Object.fromEntries(own));
+}
+
+/** The extras that are not at their default. */
+export const ownExtras = (stored: string | null): Partial<RoomExtras> =>
+  stored === null ? {} : parse<Partial<RoomExtras>>(stored);
+
+/** The name of the extra that may be large. */
+const LARGE = '"schedule_data":';
+
+/**
+ * Takes stored extras apart: the small ones, and the large one, each as JSON. The large
+ * one is the last. Marks within texts are escaped, so its name is found nowhere before it.
+ */
+function splitExtras(stored: string): { small: string; large: string } {
+  const at = stored.indexOf(LARGE);
+  if (at === -1) return { small: stored, large: "null" };
+  return {
+    small: `${stored.slice(0, at).replace(/,$/, "")}}`,
+    large: stored.slice(at + LARGE.length, -1),
+  };
+}
+
+function toWholeRoom(row: WholeRoomRow): RoomValue {
+  const { module_config, permission_config } = row;
+  const { small, large } = splitExtras(row.extras ?? "{}");
+  const extras = () =>
+    recordOf(
+      { ...DEFAULT_EXTRAS, ...ownExtras(small), schedule_data: later },
+      { schedule_data: () => parse<RoomExtras["schedule_data"]>(large) },
+      large.length,
+    );
+  return recordOf(
+    plainOf(row),
+    { ...storedIn(row), extras },
+    sizeOf(module_config, permission_config, small),
+    { module_config, permission_config, schedule_data: large },
+  );
+}
 
 /** A room as it is stored. Without a domain of its own, it shows the world's. */
 export type OwnRoomRow = Omit<WholeRoomRow, "domain"> & {
   domain: string | null;
 };
-
-/** The names of the columns of an {@link OwnRoomRow}, of `rooms`. */
-export const OWN_ROOM_NAMES = [
-  ...(["id", "name", "description", "module_config"] as const),
-  ...(["permission_config", "sorting_priority", "domain"] as const),
-  ...(["revision", "extras"] as const),
-] as const satisfies readonly (keyof OwnRoomRow)[];
-
-/** The same for statements. */
-export const OWN_ROOM_COLUMNS = OWN_ROOM_NAMES.join(", ");
 
 /** The row of a new room. */
 export const newRoomRow = (record: RoomRecord): OwnRoomRow => ({
@@ -70,11 +190,9 @@ export function roomChanges(
   for (const [name, value] of Object.entries(changes)) {
     if (value === undefined) continue;
     const stored = columnOf(name, value, old);
-    const before =
-      name === "domain" ? ownDomain : old[name as keyof WholeRoomRow];
+    const before = name === "domain" ? ownDomain : old[name as keyof WholeRoomRow];
     // A room without a domain of its own shows the world's, which comes back with a whole room.
-    const isShown =
-      name === "domain" && ownDomain === null && value === old.domain;
+    const isShown = name === "domain" && ownDomain === null && value === old.domain;
     if (stored !== before && !isShown) changed[name] = stored;
   }
   return changed;
@@ -87,10 +205,7 @@ function columnOf(name: string, value: unknown, old: WholeRoomRow): unknown {
     case "permission_config":
       return JSON.stringify(value);
     case "extras":
-      return extrasJson({
-        ...ownExtras(old.extras),
-        ...given(value as object),
-      });
+      return extrasJson({ ...ownExtras(old.extras), ...given(value as object) });
     default:
       return value;
   }
@@ -103,17 +218,12 @@ export function roomFieldChanges(
   changed: Partial<OwnRoomRow>,
 ): FieldChange[] {
   return Object.entries(changed).flatMap(([field, after]): FieldChange[] => {
-    const before =
-      field === "domain" ? ownDomain : old[field as keyof WholeRoomRow];
+    const before = field === "domain" ? ownDomain : old[field as keyof WholeRoomRow];
     switch (field) {
       case "module_config":
       case "permission_config":
         return [
-          {
-            field,
-            before: storedValue(before as string),
-            after: storedValue(after as string),
-          },
+          { field, before: storedValue(before as string), after: storedValue(after as string) },
         ];
       case "extras":
         return changesBetween(
@@ -163,29 +273,17 @@ export function viewRuleOf(permissions: PermissionConfig = {}): string {
 const HIGHEST = 2 ** 31 - 1;
 
 /** The priority of a room behind all others. @param last the highest of theirs; 0 for none. */
-export const priorityBehind = (last: number): number =>
-  Math.min(last + 1, HIGHEST);
-
-/** A room in the order of its world. */
-export type PlacedRoom = Pick<OwnRoomRow, "id" | "sorting_priority">;
+export const priorityBehind = (last: number): number => Math.min(last + 1, HIGHEST);
 
 /**
- * The rooms whose priority changes when some rooms come first, with the new priorities.
- * @param rooms all rooms of a world, in their order.
- * @param ids the rooms that come first; unknown ones do not count.
+ * The ids of all rooms of a world when some rooms come first.
+ * @param rooms of all rooms, in their order.
+ * @param first the ids of the rooms that come first; unknown ones do not count.
  */
-export function movedRooms(
-  rooms: readonly PlacedRoom[],
-  ids: readonly string[],
-): PlacedRoom[] {
-  const byId = new Map(rooms.map((room) => [room.id, room]));
-  const first = ids.flatMap((id) => byId.get(id) ?? []);
+export function orderedRooms(rooms: readonly string[], first: readonly string[]): string[] {
+  const known = new Set(rooms);
   // A set keeps the first of equal elements in its place.
-  return [...new Set([...first, ...rooms])].flatMap((room, i) =>
-    room.sorting_priority === i + 1
-      ? []
-      : { id: room.id, sorting_priority: i + 1 },
-  );
+  return [...new Set([...first.filter((id) => known.has(id)), ...rooms])];
 }
 
 /** The error about a room whose name another room of the world has. */

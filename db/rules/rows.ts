@@ -1,14 +1,7 @@
 import type { PermissionConfig } from "../../schemas/plain/permissions.js";
-import type { Room } from "../../schemas/rooms.js";
 import type { User } from "../../schemas/users.js";
 import type { World, WorldConfig } from "../../schemas/worlds.js";
-import type {
-  ListedUser,
-  RoomExtras,
-  RoomValue,
-  UserRecord,
-  Versioned,
-} from "../contract/store.js";
+import type { ListedUser, UserRecord, Versioned } from "../contract/store.js";
 import { frozen, versioned } from "./versions.js";
 
 export interface WorldRow {
@@ -20,33 +13,12 @@ export interface WorldRow {
   revision: number;
 }
 
-export interface RoomRow {
-  id: string;
-  name: string;
-  description: string;
-  module_config: string;
-  permission_config: string;
-  sorting_priority: number;
-  /** The room's own, or the world's. */
-  domain: string;
-  revision: number;
-}
-
-/** A room with the fields that lists of rooms omit. */
-export interface WholeRoomRow extends RoomRow {
-  /** JSON of the {@link RoomExtras} that are not at their default; null if all are. */
-  extras: string | null;
-}
-
 /** A {@link UserRow} of a list. */
 export interface ListedUserRow extends UserRow {
   created: number;
 }
 
-type PlainFields = Omit<
-  UserRecord,
-  "profile" | "traits" | "client_state" | "deleted" | "stored"
->;
+type PlainFields = Omit<UserRecord, "profile" | "traits" | "client_state" | "deleted" | "stored">;
 
 export interface UserRow extends PlainFields {
   profile: string | null;
@@ -57,54 +29,7 @@ export interface UserRow extends PlainFields {
 }
 
 /** The columns of a {@link WorldRow}. */
-export const WORLD_COLUMNS =
-  "id, title, config, permission_config, domain, revision";
-
-/** The columns of a {@link RoomRow}, of `rooms` joined with `worlds`. */
-export const ROOM_COLUMNS =
-  "rooms.id, rooms.name, rooms.description, rooms.module_config, rooms.permission_config, rooms.sorting_priority, coalesce(rooms.domain, worlds.domain) AS domain, rooms.revision";
-
-/** The columns of a {@link WholeRoomRow}, from the same tables. */
-export const WHOLE_ROOM_COLUMNS = `${ROOM_COLUMNS}, rooms.extras`;
-
-/** The values of {@link WHOLE_ROOM_COLUMNS}. */
-export type WholeRoomValues = [
-  id: string,
-  name: string,
-  description: string,
-  module_config: string,
-  permission_config: string,
-  sorting_priority: number,
-  domain: string,
-  revision: number,
-  extras: string | null,
-];
-
-/** The room of which these are the columns. */
-export const wholeRoomIn = (columns: WholeRoomValues): WholeRoomRow => ({
-  id: columns[0],
-  name: columns[1],
-  description: columns[2],
-  module_config: columns[3],
-  permission_config: columns[4],
-  sorting_priority: columns[5],
-  domain: columns[6],
-  revision: columns[7],
-  extras: columns[8],
-});
-
-/** The columns of a room: see {@link wholeRoomIn}. */
-export const wholeRoomValues = (row: WholeRoomRow): WholeRoomValues => [
-  row.id,
-  row.name,
-  row.description,
-  row.module_config,
-  row.permission_config,
-  row.sorting_priority,
-  row.domain,
-  row.revision,
-  row.extras,
-];
+export const WORLD_COLUMNS = "id, title, config, permission_config, domain, revision";
 
 /** The columns of a {@link UserRow}. */
 export const USER_COLUMNS =
@@ -124,22 +49,6 @@ export const readWorld = (row: WorldRow): Versioned<World> =>
     row.revision,
   );
 
-/** The room in a row, with its version. */
-export const readRoom = (row: RoomRow): Versioned<Room> =>
-  versioned(
-    () => toRoom(row),
-    () => roomJson(row),
-    row.revision,
-  );
-
-/** The room in a row with its extras. They are in the version by the revision. */
-export const readWholeRoom = (row: WholeRoomRow): Versioned<RoomValue> =>
-  versioned(
-    () => toWholeRoom(row),
-    () => roomJson(row),
-    row.revision,
-  );
-
 // A record may hold a megabyte of JSON with hundreds of thousands of values.
 // To parse it takes a hundred times as long as to copy it, and twenty times the
 // memory. So large values are parsed when they are used, and sent as they are stored.
@@ -151,7 +60,7 @@ export const readWholeRoom = (row: WholeRoomRow): Versioned<RoomValue> =>
 const SMALL = 1024;
 
 /** Keeps the place of a value that {@link recordOf} makes. */
-const later = undefined as never;
+export const later = undefined as never;
 
 /**
  * A record of some values, and of others that are made when they are first used. Of
@@ -161,7 +70,7 @@ const later = undefined as never;
  * @param size the size of the others' sources, in characters.
  * @param stored the JSON of some of them, which becomes a value that is not enumerable.
  */
-function recordOf<
+export function recordOf<
   P extends object,
   L extends Record<string, () => unknown>,
   S extends object = never,
@@ -187,7 +96,8 @@ function defineLazily(record: object, key: string, make: () => unknown): void {
   });
 }
 
-const sizeOf = (...texts: (string | null)[]): number =>
+/** The size of texts together, in characters. */
+export const sizeOf = (...texts: (string | null)[]): number =>
   texts.reduce((size, text) => size + (text?.length ?? 0), 0);
 
 export const toWorld = (row: WorldRow): World =>
@@ -206,90 +116,11 @@ export const toWorld = (row: WorldRow): World =>
     sizeOf(row.config, row.permission_config),
   );
 
-export const toRoom = (row: RoomRow): Room =>
-  recordOf(
-    plainOf(row),
-    storedIn(row),
-    sizeOf(row.module_config, row.permission_config),
-  );
-
-const plainOf = (row: RoomRow) => ({
-  id: row.id,
-  name: row.name,
-  description: row.description,
-  module_config: later,
-  permission_config: later,
-  sorting_priority: row.sorting_priority,
-  domain: row.domain,
-});
-
-const storedIn = (row: RoomRow) => ({
-  module_config: () => parse<Room["module_config"]>(row.module_config),
-  permission_config: () => parse<PermissionConfig>(row.permission_config),
-});
-
-const parse = <T>(json: string): T => frozen(JSON.parse(json) as T);
+/** The frozen value of a JSON. */
+export const parse = <T>(json: string): T => frozen(JSON.parse(json) as T);
 
 const worldJson = (row: WorldRow) =>
   `{"id":${JSON.stringify(row.id)},"title":${JSON.stringify(row.title)},"config":${row.config},"permission_config":${row.permission_config},"domain":${JSON.stringify(row.domain)}}`;
-
-const roomJson = (row: RoomRow) =>
-  `{"id":${JSON.stringify(row.id)},"name":${JSON.stringify(row.name)},"description":${JSON.stringify(row.description)},"module_config":${row.module_config},"permission_config":${row.permission_config},"sorting_priority":${row.sorting_priority},"domain":${JSON.stringify(row.domain)}}`;
-
-// `schedule_data` comes last: see `splitExtras`.
-const DEFAULT_EXTRAS: Readonly<RoomExtras> = Object.freeze({
-  picture: null,
-  import_id: null,
-  pretalx_id: 0,
-  force_join: false,
-  schedule_data: null,
-});
-
-/** The stored form of the extras: JSON of the ones that are not at their default. */
-export function extrasJson(extras: Partial<RoomExtras>): string | null {
-  const names = Object.keys(DEFAULT_EXTRAS) as (keyof RoomExtras)[];
-  const own = names
-    .map((name) => [name, extras[name] ?? DEFAULT_EXTRAS[name]] as const)
-    .filter(([name, value]) => value !== DEFAULT_EXTRAS[name]);
-  return own.length === 0 ? null : JSON.stringify(Object.fromEntries(own));
-}
-
-/** The extras that are not at their default. */
-export const ownExtras = (stored: string | null): Partial<RoomExtras> =>
-  stored === null ? {} : parse<Partial<RoomExtras>>(stored);
-
-/** The name of the extra that may be large. */
-const LARGE = '"schedule_data":';
-
-/**
- * Takes stored extras apart: the small ones, and the large one, each as JSON. The large
- * one is the last. Marks within texts are escaped, so its name is found nowhere before it.
- */
-function splitExtras(stored: string): { small: string; large: string } {
-  const at = stored.indexOf(LARGE);
-  if (at === -1) return { small: stored, large: "null" };
-  return {
-    small: `${stored.slice(0, at).replace(/,$/, "")}}`,
-    large: stored.slice(at + LARGE.length, -1),
-  };
-}
-
-function toWholeRoom(row: WholeRoomRow): RoomValue {
-  const { module_config, permission_config } = row;
-  const { small, large } = splitExtras(row.extras ?? "{}");
-  const extras = () =>
-    recordOf(
-      { ...DEFAULT_EXTRAS, ...ownExtras(small), schedule_data: later },
-      { schedule_data: () => parse<RoomExtras["schedule_data"]>(large) },
-      large.length,
-    );
-  return recordOf(
-    plainOf(row),
-    { ...storedIn(row), extras },
-    sizeOf(module_config, permission_config, small),
-    { module_config, permission_config, schedule_data: large },
-  );
-}
 
 /** The user in a row. */
 export const toUser = (row: UserRow): UserRecord =>
@@ -309,8 +140,7 @@ export const toUser = (row: UserRow): UserRecord =>
     },
     {
       ...listedIn(row),
-      client_state: () =>
-        parse<Record<string, unknown>>(row.client_state ?? "{}"),
+      client_state: () => parse<Record<string, unknown>>(row.client_state ?? "{}"),
     },
     sizeOf(row.profile, row.traits, row.client_state),
     storedOf(row),

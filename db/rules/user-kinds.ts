@@ -4,6 +4,17 @@ import type { UserKind } from "../contract/store.js";
 // Users who are no people. Their kind stands before a colon in the client ID, where no client can
 // put it: client IDs have no colons.
 
+/** After this time without a login, a user counts as inactive, in milliseconds. */
+export const INACTIVE = 36 * 3600 * 1000;
+
+/**
+ * Whether a user counts as inactive.
+ * @param last_login in milliseconds since 1970; null before the first login.
+ * @param now in milliseconds since 1970.
+ */
+export const isInactive = (last_login: number | null, now: number): boolean =>
+  last_login === null || now - last_login > INACTIVE;
+
 /** Whether a row of the table of users is a person. */
 export const IS_PERSON = "(client_id IS NULL OR client_id NOT LIKE '%:%')";
 

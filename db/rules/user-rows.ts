@@ -1,4 +1,49 @@
 import { StoreError } from "../contract/store.js";
+import type { User } from "../../schemas/users.js";
+import { foldCase, foldedNameOf } from "./rows.js";
+
+// The text fields of a profile are also stored as one text without differences of
+// case, such as "xcityzROMExjobzNURSE", so that a search parses no profile. Folded
+// text has no small letters from a to z, so they can separate names from values.
+
+/** Begins a field. */
+export const FIELD = "x";
+const VALUE = "z";
+
+/** The prefix of the value of a field with this name, which occurs nowhere else. */
+export const markerOf = (name: string): string =>
+  FIELD + name.replace(/[qxz]/g, (char) => `q${char.toUpperCase()}`) + VALUE;
+
+/** The text fields of a profile without differences of case; empty if there are none. */
+export function foldedFieldsOf(profile: User["profile"] | undefined): string {
+  const fields = profile?.fields;
+  if (typeof fields !== "object" || fields === null || Array.isArray(fields)) {
+    return "";
+  }
+  return Object.entries(fields)
+    .map(([name, value]) => (typeof value === "string" ? markerOf(name) + foldCase(value) : ""))
+    .join("");
+}
+
+/** The same of a stored profile. One that cannot be read has no fields. */
+export function foldedFieldsIn(profile: string | null): string {
+  if (!profile?.includes('"fields"')) return "";
+  try {
+    return foldedFieldsOf(JSON.parse(profile) as User["profile"]);
+  } catch {
+    return "";
+  }
+}
+
+/** Whether a folded term is in one of the folded fields. */
+export const isInField = (folded: string, marker: string, term: string): boolean =>
+  (folded.split(marker, 2)[1] ?? "").split(FIELD, 1)[0]!.includes(term);
+
+/** The columns of a user that follow from the stored profile, which was checked. */
+export function derivedOf(profile: string | null) {
+  const parsed = profile === null ? null : (JSON.parse(profile) as User["profile"]);
+  return { display_name_folded: foldedNameOf(parsed), fields_folded: foldedFieldsOf(parsed) };
+}
 
 /** How many users one user may block. */
 export const MAX_BLOCKED = 1000;
@@ -16,9 +61,7 @@ export const MAX_BLOCKED_SIZE = 1024 * 1024;
 export const BY_NAME = "display_name_folded, id";
 
 /** The client state as it is stored. */
-export const stateJson = (
-  state: Record<string, unknown> | undefined,
-): string | null =>
+export const stateJson = (state: Record<string, unknown> | undefined): string | null =>
   state && Object.keys(state).length > 0 ? JSON.stringify(state) : null;
 
 export const tooManyBlocked = () =>

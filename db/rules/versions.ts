@@ -1,5 +1,5 @@
 import { hash } from "node:crypto";
-import type { Versioned } from "../contract/versioned.js";
+import type { Versioned } from "../contract/selections.js";
 
 /** The length of a version in characters of base64url: 132 bits of a SHA-256. */
 const LENGTH = 22;
@@ -48,8 +48,7 @@ class VersionedValue<T extends object> implements Versioned<T> {
   }
 }
 
-const digest = (text: string) =>
-  hash("sha256", text, "base64url").slice(0, LENGTH);
+const digest = (text: string) => hash("sha256", text, "base64url").slice(0, LENGTH);
 
 /** Freezes a value with all that it holds. */
 export function frozen<T>(value: T): T {

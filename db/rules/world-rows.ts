@@ -1,10 +1,6 @@
 import type { WorldCopy } from "../../schemas/documents/world-document.js";
 import type { TokenIssuer } from "../../schemas/issuers.js";
-import type {
-  WorldChanges,
-  WorldConfig,
-  WorldKey,
-} from "../../schemas/worlds.js";
+import type { WorldChanges, WorldConfig, WorldKey } from "../../schemas/worlds.js";
 import type { WorldRow } from "./rows.js";
 import { StoreError, type WorldSettings } from "../contract/store.js";
 import { changesBetween, type FieldChange } from "../log/fields.js";
@@ -12,10 +8,7 @@ import { changesBetween, type FieldChange } from "../log/fields.js";
 // Shared by the engines: writes of worlds.
 
 /** The row of a new world. Its revision is 1 if none is given. */
-export const newWorldRow = ({
-  revision = 1,
-  ...world
-}: WorldCopy["world"]): WorldRow => ({
+export const newWorldRow = ({ revision = 1, ...world }: WorldCopy["world"]): WorldRow => ({
   ...world,
   config: JSON.stringify(world.config),
   permission_config: JSON.stringify(world.permission_config),
@@ -32,9 +25,7 @@ export function changedWorld(
     row.permission_config = JSON.stringify(permission_config);
   }
   if (config) {
-    const { JWT_secrets, JWT_issuers, oidc } = JSON.parse(
-      old.config,
-    ) as WorldConfig;
+    const { JWT_secrets, JWT_issuers, oidc } = JSON.parse(old.config) as WorldConfig;
     const kept = { JWT_secrets, JWT_issuers, oidc };
     row.config = JSON.stringify({ ...kept, ...config });
   }
@@ -65,10 +56,7 @@ export function configuredWorld(
 }
 
 /** The fields in which a world differs after a change, for the log. */
-export const worldFieldChanges = (
-  old: WorldRow,
-  row: WorldRow,
-): FieldChange[] => {
+export const worldFieldChanges = (old: WorldRow, row: WorldRow): FieldChange[] => {
   const stored = (["config", "permission_config"] as const).flatMap((field) =>
     old[field] === row[field]
       ? []
@@ -92,14 +80,9 @@ export const hostOf = (domain: string): string => domain.split(":", 1)[0] ?? "";
  * @param rivals the domains of the other worlds with the same host.
  * @throws {StoreError} `taken` on `domain`.
  */
-export function expectFreeDomain(
-  domain: string,
-  rivals: readonly string[],
-): void {
+export function expectFreeDomain(domain: string, rivals: readonly string[]): void {
   const host = hostOf(domain);
-  const isTaken = rivals.some(
-    (other) => other === domain || other === host || domain === host,
-  );
+  const isTaken = rivals.some((other) => other === domain || other === host || domain === host);
   if (isTaken) {
     throw new StoreError("taken", `The domain ${domain} is taken.`, "domain");
   }
@@ -111,15 +94,11 @@ export const takenWorld = (id: string): StoreError =>
 
 /** Whether other host names or other issuers of tokens name a world after a change. */
 export const isFoundOtherwise = (old: WorldRow, row: WorldRow): boolean =>
-  old.domain !== row.domain ||
-  (old.config !== row.config && issuersIn(old) !== issuersIn(row));
+  old.domain !== row.domain || (old.config !== row.config && issuersIn(old) !== issuersIn(row));
 
 const issuersIn = ({ config }: WorldRow): string =>
   JSON.stringify(
-    signersOf(JSON.parse(config) as WorldConfig).map(({ issuer, audience }) => [
-      issuer,
-      audience,
-    ]),
+    signersOf(JSON.parse(config) as WorldConfig).map(({ issuer, audience }) => [issuer, audience]),
   );
 
 /** The keys of a world and the other issuers of its tokens, each with an issuer and an audience. */
@@ -135,12 +114,9 @@ export const signersOf = ({
  * The other issuers of a world. A world that was stored before they had a meaning may
  * have anything in their place.
  */
-export const issuersOf = ({
-  JWT_issuers,
-}: Record<string, unknown>): readonly TokenIssuer[] =>
+export const issuersOf = ({ JWT_issuers }: Record<string, unknown>): readonly TokenIssuer[] =>
   Array.isArray(JWT_issuers)
     ? ((JWT_issuers as (TokenIssuer | null)[]).filter(
-        (it) =>
-          typeof it?.issuer === "string" && typeof it.audience === "string",
+        (it) => typeof it?.issuer === "string" && typeof it.audience === "string",
       ) as TokenIssuer[])
     : [];

@@ -4,15 +4,7 @@ import type { View, WorldState } from "../rules/world-state.js";
 import type { WorldStates } from "../rules/world-states.js";
 import type { Connection } from "../socket/connection.js";
 import type { Login } from "../socket/login-state.js";
-import type { Lines } from "./lines.js";
-import { inSlices, type Passes } from "./passes.js";
-import {
-  type Authors,
-  nothingSent,
-  type Sent,
-  Throttle,
-  type ThrottlePorts,
-} from "./throttle.js";
+import { type Authors, nothingSent, type Outboxes, type Sent } from "./outbox.js";
 
 /** Connections of this process: all of a world, of one user, or in one room. */
 export interface Audience {
@@ -49,49 +41,29 @@ export type Send = (frame: Buffer | FrameFor) => Promise<Sent>;
  * @param authors who caused it: the ids of users and connections.
  * @param people who were there when it was caused, as far as they still are.
  */
-export type Tell = (
-  send: Send,
-  authors: Authors,
-  people: Gathering,
-) => Promise<unknown>;
+export type Tell = (send: Send, authors: Authors, people: Gathering) => Promise<unknown>;
 
-/** Something that changes often: the changes of one subject share a push. */
-export interface Often {
-  readonly subject: string;
-  /**
-   * The ids of users, and of their connections that get the push even if they have not entered
-   * the room.
-   */
-  readonly authors: readonly string[];
-}
-
-/** When a push leaves, and in which line. */
+/** When a push leaves: by default, after what is in the queue of its place. */
 export interface Timing {
+  /** Only the latest push of a key is sent, every 250 ms, to a crowd with the next flush. */
+  readonly key?: string;
   /**
-   * - `line`, the default: after earlier pushes of its line. If the store fails, it is repeated,
-   *   and later ones wait.
-   * - `pass`: the same, but with the next pass if the audience is a crowd, and never repeated.
-   * - a subject: like `line`, but at most once in 250 ms, with the next pass of a crowd.
+   * With a key, the ids of users, and of their connections that get the push even if they have
+   * not entered the room.
    */
-  readonly pace?: "line" | "pass" | Often;
-  /** The id of the room or world whose line it is; by default, of the audience. */
-  readonly line?: string;
+  readonly authors?: readonly string[];
+  /** It is over in a moment: a crowd gets it with the next flush, and it is not repeated. */
+  readonly isBrief?: boolean;
+  /** The room or world in whose queue it stands; by default, of the audience. */
+  readonly queue?: string;
 }
 
 /** What pushing needs. */
-export interface PushPorts extends ThrottlePorts {
+export interface PushPorts {
   readonly clock: Clock;
   readonly hub: Hub;
   readonly states: WorldStates;
-  readonly lines: Lines;
-  readonly passes: Passes;
-}
-
-/** A push whose time has come. */
-interface Due {
-  readonly audience: Audience;
-  readonly tell: Tell;
-  readonly authors: Authors;
+  readonly outboxes: Outboxes;
 }
 
 const noAuthors: Authors = new Set();
@@ -99,15 +71,9 @@ const noAuthors: Authors = new Set();
 /** The way of every push: it waits for its time, reads, asks for rights, and is sent. */
 export class Pushes {
   readonly #ports: PushPorts;
-  readonly #often: Throttle;
 
   constructor(ports: PushPorts) {
     this.#ports = ports;
-    this.#often = new Throttle(ports);
-  }
-
-  close(): void {
-    this.#often.close();
   }
 
   /**
@@ -116,33 +82,19 @@ export class Pushes {
    * in later read the present state.
    */
   push(audience: Audience, tell: Tell, timing: Timing = {}): void {
-    const { lines, passes } = this.#ports;
-    const { pace = "line" } = timing;
-    const authors = typeof pace === "object" ? pace.authors : [];
+    const { key, authors = [], isBrief, queue = audience.room ?? audience.world } = timing;
     const people = this.#ports.hub.gathering(audience.world);
     if (!people || !isAnybodyIn(people, audience, authors)) return;
-    const place = audience.room ?? audience.world;
-    const { line = place } = timing;
-    const size = () => membersOf(people, audience).size;
-    const now = (authors: Authors) =>
-      this.#now(people, { audience, tell, authors });
+    const outbox = this.#ports.outboxes.at(queue);
+    const send = (authors: Authors) => this.#send(people, audience, tell, authors);
     const isOver = () => people.isOver;
-    if (typeof pace === "object") {
-      const send = (authors: Authors) => lines.run(line, () => now(authors));
-      this.#often.add(place, pace.subject, { authors, size, send });
-    } else if (pace === "pass") {
-      const send = async () => {
-        await passes.turn(place, size());
-        await now(noAuthors);
-      };
-      lines.inOrder(line, send, { isOver, isRepeated: () => false });
-    } else lines.inOrder(line, () => now(noAuthors), { isOver });
+    const size = () => membersOf(people, audience).size;
+    if (key !== undefined) outbox.latest(key, { authors, size, isOver, send });
+    else if (isBrief) outbox.add(() => send(noAuthors), { size, isOver, isRepeated: () => false });
+    else outbox.add(() => send(noAuthors), { isOver });
   }
 
-  async #now(
-    people: Gathering,
-    { audience, tell, authors }: Due,
-  ): Promise<Sent> {
+  async #send(people: Gathering, audience: Audience, tell: Tell, authors: Authors): Promise<Sent> {
     const { clock, states } = this.#ports;
     // Reads of one turn see one state, which may be older than an entry in this turn.
     await nextTurn(clock);
@@ -152,8 +104,7 @@ export class Pushes {
       const state = await states.get(audience.world);
       if (!state) return nothingSent;
       const own = membersOf(people, audience);
-      const frameFor: FrameFor =
-        typeof frame === "function" ? frame : () => frame;
+      const frameFor: FrameFor = typeof frame === "function" ? frame : () => frame;
       const to = withAuthors(people, own, authors);
       const sent = await this.walk(state, to, (connection, view) => {
         // Some may have left since the first of them got it.
@@ -204,21 +155,14 @@ export class Pushes {
   }
 }
 
-function membersOf(
-  people: Gathering,
-  { user, room, watching }: Audience,
-): ReadonlySet<Connection> {
+function membersOf(people: Gathering, { user, room, watching }: Audience): ReadonlySet<Connection> {
   if (user !== undefined) return people.of(user);
   if (room === undefined) return people.all;
   return watching ? people.watching(room) : people.inRoom(room);
 }
 
 /** Whether a push may concern this process. */
-function isAnybodyIn(
-  people: Gathering,
-  audience: Audience,
-  authors: readonly string[],
-): boolean {
+function isAnybodyIn(people: Gathering, audience: Audience, authors: readonly string[]): boolean {
   if (membersOf(people, audience).size > 0) return true;
   // An author gets the push without having entered the room.
   return authors.some((id) => people.of(id).size > 0);
@@ -250,4 +194,22 @@ function give(connection: Connection, given: Buffer | Piece): number {
   if (isState) connection.pushState(bytes, frames);
   else connection.push(bytes, frames);
   return bytes.length;
+}
+
+/** How long something is done before other work gets its turn, in milliseconds. */
+const SLICE = 5;
+
+/** Does something with each of many items, and lets requests be served meanwhile. */
+export async function inSlices<T>(
+  clock: Clock,
+  items: Iterable<T>,
+  act: (item: T) => void,
+): Promise<void> {
+  let since = clock.now();
+  for (const item of items) {
+    act(item);
+    if (clock.now() - since < SLICE) continue;
+    await nextTurn(clock);
+    since = clock.now();
+  }
 }

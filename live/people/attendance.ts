@@ -166,11 +166,7 @@ export class Attendance implements RoomListener {
   }
 
   /** Notes stays that have ended, and some that go on. It never rejects. */
-  #note(
-    world: string,
-    places: Attendees,
-    going: Iterable<Present>,
-  ): Promise<void> {
+  #note(world: string, places: Attendees, going: Iterable<Present>): Promise<void> {
     places.isDue = false;
     places.noting = places.noting.then(async () => {
       try {
@@ -186,11 +182,7 @@ export class Attendance implements RoomListener {
     return places.noting;
   }
 
-  async #write(
-    world: string,
-    places: Attendees,
-    going: readonly Present[],
-  ): Promise<void> {
+  async #write(world: string, places: Attendees, going: readonly Present[]): Promise<void> {
     const mode = await this.#modeOf(world);
     if (mode !== "people") {
       // What is not kept now is not noted later, either.

@@ -8,7 +8,7 @@ import type { Login } from "../socket/login-state.js";
 import { reload } from "../socket/endings.js";
 import type { Hub } from "./hub.js";
 import type { Presence } from "./presence.js";
-import type { Replica } from "./replica/replica.js";
+import type { Snapshots } from "./snapshots.js";
 
 /** How long a login waits until the log of its world can be read, in milliseconds. */
 const FOLLOW_TIMEOUT = 2000;
@@ -18,7 +18,7 @@ export interface DoorPorts {
   readonly clock: Clock;
   readonly log: FastifyBaseLogger;
   readonly events: Events;
-  readonly replica: Replica;
+  readonly snapshots: Snapshots;
   readonly hub: Hub;
   readonly presence: Presence;
   readonly states: WorldStates;
@@ -59,7 +59,7 @@ export class Doors {
 
   /** @throws {StoreError} `unusable` if the log cannot be read for some time. */
   async #follow(connection: Connection): Promise<void> {
-    const { clock, events, replica } = this.#ports;
+    const { clock, events, snapshots } = this.#ports;
     const { world } = connection;
     this.#following.add(connection);
     let stop = () => {};
@@ -68,14 +68,14 @@ export class Doors {
         reject(new StoreError("unusable", "The log cannot be read.")),
       );
     });
-    const followed = Promise.all([events.follow(world), replica.follow(world)]);
+    const followed = Promise.all([events.follow(world), snapshots.follow(world)]);
     await Promise.race([followed, late]).finally(() => stop());
   }
 
   #unfollow(connection: Connection): void {
     if (!this.#following.delete(connection)) return;
     this.#ports.events.unfollow(connection.world);
-    this.#ports.replica.unfollow(connection.world);
+    this.#ports.snapshots.unfollow(connection.world);
   }
 
   /** A login that failed after all. */
@@ -105,12 +105,7 @@ export class Doors {
    * @param watches whether it gets pushes about other viewers.
    * @param told whether watchers of the room get a push if it was there before.
    */
-  enterRoom(
-    connection: Connection,
-    room: string,
-    watches: boolean,
-    told = true,
-  ): void {
+  enterRoom(connection: Connection, room: string, watches: boolean, told = true): void {
     if (connection.ended) return;
     const { hub, presence } = this.#ports;
     const again = connection.rooms.has(room);

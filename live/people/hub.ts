@@ -8,11 +8,7 @@ function add<K>(map: Map<K, Set<Connection>>, key: K, connection: Connection) {
   else map.set(key, new Set([connection]));
 }
 
-function remove<K>(
-  map: Map<K, Set<Connection>>,
-  key: K,
-  connection: Connection,
-) {
+function remove<K>(map: Map<K, Set<Connection>>, key: K, connection: Connection) {
   const set = map.get(key);
   if (set?.delete(connection) && set.size === 0) map.delete(key);
 }
@@ -139,6 +135,11 @@ export class Places {
 
   has(place: string, user: string): boolean {
     return this.#places.get(place)?.has(user) ?? false;
+  }
+
+  /** How often a user is in a place. */
+  timesIn(place: string, user: string): number {
+    return this.#places.get(place)?.get(user) ?? 0;
   }
 
   /** A connection of a user leaves a place. @returns whether it was the last one. */

@@ -6,13 +6,7 @@ import type { Login } from "../socket/login-state.js";
 import { reasonToEnd, roomOfScreen, throwOut } from "../socket/endings.js";
 import { frameAround } from "../socket/frame.js";
 import { jsonOf } from "../rules/encoding.js";
-import {
-  banned,
-  invalidPayload,
-  LiveError,
-  rateLimited,
-  unknownWorld,
-} from "../rules/problems.js";
+import { banned, invalidPayload, LiveError, rateLimited, unknownWorld } from "../rules/problems.js";
 import { MESSAGE_BURST, type Rates } from "./rates.js";
 import { mayInWorld } from "../rules/rights.js";
 import { ownUser } from "../rules/shapes.js";
@@ -24,13 +18,7 @@ import type { Clock } from "../../db/log/clock.js";
 import type { Identify } from "../../plugins/auth/identity.js";
 import type { Guests } from "../../plugins/limits/guests.js";
 import type { Doors } from "./doors.js";
-import {
-  invited,
-  requireInvite,
-  type Scoped,
-  type ScopePorts,
-  screenOf,
-} from "./scoped.js";
+import { invited, requireInvite, type Scoped, type ScopePorts, screenOf } from "./scoped.js";
 
 /** What a login needs. */
 export interface LoginPorts {
@@ -73,11 +61,7 @@ export async function logIn(
   connection: Connection,
   payload: unknown,
 ): Promise<readonly Buffer[]> {
-  if (
-    typeof payload !== "object" ||
-    payload === null ||
-    Array.isArray(payload)
-  ) {
+  if (typeof payload !== "object" || payload === null || Array.isArray(payload)) {
     throw invalidPayload({ non_field_errors: ["Must be an object."] });
   }
   const { changes = false } = payload as Credentials;
@@ -179,11 +163,7 @@ async function identify(
       ? String(client_id)
       : client_id;
   const isText = typeof clientId === "string";
-  const found = await identifyBy(
-    ports,
-    { clientId: isText ? clientId : "" },
-    world,
-  );
+  const found = await identifyBy(ports, { clientId: isText ? clientId : "" }, world);
   if ((invite_token ?? "") === "") return found;
   const scoped = await invited(ports, world, found.identity, invite_token);
   return { ...found, ...scoped };
@@ -210,9 +190,7 @@ async function identifyBy(
     if ("clientId" in credentials) {
       if (error.reason === "foreign") throw unknownWorld();
       throw invalidPayload({
-        client_id: [
-          "Must be 1 to 200 characters of A-Z a-z 0-9 . _ ~ -, or a number.",
-        ],
+        client_id: ["Must be 1 to 200 characters of A-Z a-z 0-9 . _ ~ -, or a number."],
       });
     }
     throw new LiveError(TOKEN_CODES[error.reason], error.message);
@@ -237,9 +215,7 @@ async function answerOf(
   // While the login waited, a key may have been removed, or the world been closed. From
   // here on, every change finds the connection.
   const now = ports.clock.date();
-  const ended = reasonToEnd(
-    ...([login.identity, state?.world, now, login.scope] as const),
-  );
+  const ended = reasonToEnd(login.identity, state?.world, now, login.scope);
   if (!state || ended) {
     throw throwOut(connection, ended ?? "world.unknown_world");
   }
@@ -260,10 +236,7 @@ async function answerOf(
     if (now) connection.viewOf(now);
   }
   const config = view.json(ports.crowdsIn(id, changes ? "counts" : "words"));
-  const after = jsonOf({
-    ...fields,
-    ...(changes && { limits: limitsOf(ports) }),
-  });
+  const after = jsonOf({ ...fields, ...(changes && { limits: limitsOf(ports) }) });
   // What is the same for many is made once: with a thousand rooms it is 300 KB.
   return frameAround(
     `["authenticated",${before.slice(0, -1)},"world.config":`,

@@ -1,26 +1,89 @@
-import type { Clock } from "../../db/log/clock.js";
-import { Elsewhere } from "./elsewhere.js";
-import { Headcount } from "./headcount.js";
-import type { Replica } from "./replica/replica.js";
-import type { Step } from "./stays.js";
-import { Watches } from "./watches.js";
-import { type PresenceListener, Whereabouts } from "./whereabouts.js";
-
-/** The delay before steps are published together, in milliseconds. */
-const REPORT_DELAY = 20;
+import { Places } from "./hub.js";
+import type { Content, Names, SharedUser, Snapshot, Snapshots } from "./snapshots.js";
 
 /**
- * How long a user who left a room still counts as a viewer for its watchers, in milliseconds: the
- * user may have entered it through another process, which reports that soon.
+ * Of how many people in a world the others get the names; of more, they get only numbers. They get
+ * names again when there are {@link NAMED_AGAIN}: not all may come and go with each person.
  */
-const GRACE = 10 * REPORT_DELAY;
+const MAX_NAMED = 5000;
+const NAMED_AGAIN = 4500;
+
+/** How many names a snapshot has at most: people may be in several rooms. */
+const MAX_LISTED = 4 * MAX_NAMED;
+
+/** A change of a connection of this process. */
+export type Step =
+  | { do: "open"; connection: string; user: string; at: number }
+  | { do: "close"; connection: string }
+  | { do: "enter"; connection: string; room: string }
+  | { do: "leave"; connection: string; room: string }
+  /** It listens to the channel of a room, or does so no longer. */
+  | { do: "subscribe" | "unsubscribe"; connection: string; channel: string }
+  /** It makes its user a member of the channel for as long as it listens. */
+  | { do: "attend"; connection: string; channel: string }
+  /** No connection of its user does so any longer; `silent` if the user is a lasting member now. */
+  | { do: "absent"; connection: string; channel: string; silent: boolean };
+
+/** A connection of a user, in any process. */
+export interface KnownConnection {
+  readonly connection: string;
+  /** When it logged in, in milliseconds since 1970. */
+  readonly at: number;
+}
+
+/** A connection of this process. */
+interface Entry extends KnownConnection {
+  readonly user: string;
+  readonly rooms: Set<string>;
+  /** The channels that it listens to. */
+  readonly channels: Set<string>;
+  /** The channels of which it makes its user a member; undefined if it never did. */
+  attending: Set<string> | undefined;
+}
+
+interface World {
+  /** The connections of each user of this process. */
+  readonly users: Map<string, Set<Entry>>;
+  connections: number;
+  /** The users of all processes whom this one knows by name. {@link ANYWHERE} has all of them. */
+  readonly places: Places;
+  /** How many more people there are, of whom this process has only numbers. */
+  readonly unnamed: Map<string, number>;
+  /** The members of each channel by connections of this process. */
+  readonly attending: Places;
+  /** Users who left a channel since the last snapshot. */
+  left: [user: string, channel: string, silent: boolean][];
+  /** Whether the last snapshot had names. */
+  isNamed: boolean;
+}
+
+/** Stands for the world among its rooms. */
+const ANYWHERE = "";
 
 /** A listener to changes in presence. */
-export interface CrowdListener extends PresenceListener {
+export interface CrowdListener {
+  /** A user of this process logged in once more, perhaps in another process. */
+  opened(world: string, user: string): void;
   /** The number of people in a room has changed. */
   counted(world: string, room: string): void;
-  /** Whether this process has users in a room who may see its viewers. */
-  isWatched(world: string, room: string): boolean;
+  /**
+   * A user entered a room; `again` if they were there before, with the same connection.
+   * @param connection undefined for one of another process.
+   */
+  entered(
+    world: string,
+    room: string,
+    user: string,
+    connection: string | undefined,
+    again: boolean,
+  ): void;
+  /** The last connection of a user left a room. */
+  left(world: string, room: string, user: string): void;
+  /**
+   * A user became or ceased to be a member of a channel for as long as they listen.
+   * @param by the id of the connection that did it; undefined if it is one of another process.
+   */
+  attended(world: string, user: string, by: string | undefined): void;
 }
 
 /** A listener to the rooms of the users of this process. */
@@ -35,196 +98,392 @@ export interface RoomListener {
  * The connected users and their rooms, in the worlds that this process follows. It is kept in
  * memory, and ends with its process.
  *
- * A process knows its own users by name. It has only numbers of users elsewhere
- * ({@link Headcount}), except for the names of two groups:
- *
- * - the users in a room whose viewers its own users may see ({@link Watches});
- * - the users who have a connection here, too, with their other connections: a limit of
- *   connections counts all of them, and each can make the user a member of a channel.
- *
- * The others take a name back when the reason ends.
+ * A process knows its own people at once, and those of other processes from {@link Snapshots}: by
+ * name, or by number if there are very many. For users of several processes, the processes also
+ * tell each other of the connections: a limit of connections counts all of them, and each can
+ * make the user a member of a channel.
  */
 export class Presence {
-  /** The users that this process knows by name, and their places. */
-  readonly people: Whereabouts;
-  readonly #clock: Clock;
-  readonly #replica: Replica;
+  readonly #snapshots: Snapshots;
   readonly #listener: CrowdListener;
   readonly #rooms: RoomListener | undefined;
-  readonly #counts: Headcount;
-  readonly #watches: Watches;
-  readonly #elsewhere: Elsewhere;
-  #closed = false;
+  readonly #worlds = new Map<string, World>();
+  /** The connections of this process. */
+  readonly #entries = new Map<string, Entry>();
 
-  constructor(
-    clock: Clock,
-    replica: Replica,
-    listener: CrowdListener,
-    rooms?: RoomListener,
-  ) {
-    this.people = new Whereabouts({
-      opened: (...step) => listener.opened(...step),
-      entered: (world, room, ...step) => {
-        // Earlier viewers are in the list for which users of this process wait.
-        if (this.#watches.isLoading(world, room)) return;
-        listener.entered(world, room, ...step);
-      },
-      left: (world, room, user) =>
-        this.#afterGrace(world, () => {
-          if (!this.people.isIn(world, room, user))
-            listener.left(world, room, user);
-        }),
-      attended: (...step) => listener.attended(...step),
-    });
-    this.#clock = clock;
-    this.#replica = replica;
+  constructor(snapshots: Snapshots, listener: CrowdListener, rooms?: RoomListener) {
+    this.#snapshots = snapshots;
     this.#listener = listener;
     this.#rooms = rooms;
-    this.#counts = new Headcount(replica, {
-      delay: REPORT_DELAY,
-      onChange: (...change) => this.#counted(...change),
-      onElsewhere: (process, world, user) => {
-        const own = this.people.connectionsOf(world, user, replica.process);
-        for (const { connection } of own)
-          this.#elsewhere.tell(process, world, connection, 0);
-      },
+    snapshots.add({
+      describe: (world) => this.#describe(world),
+      changed: (world, before, now) => this.#merge(world, before, now),
     });
-    this.#watches = new Watches(clock, replica, {
-      isWatched: (world, room) => listener.isWatched(world, room),
-      usersIn: (world, room) =>
-        this.people
-          .usersIn(world, room)
-          .filter((user) => this.#isHere(world, room, user)),
-      entered: (...step) => this.people.enterByName(...step),
-      left: (...step) => this.people.leaveByName(...step),
-    });
-    this.#elsewhere = new Elsewhere(
-      ...([clock, replica, REPORT_DELAY, this.people, this.#counts] as const),
-    );
-  }
-
-  close(): void {
-    this.#closed = true;
-    this.#watches.close();
   }
 
   /** How many connections and users a world has, and how many are in its rooms. */
-  in(world: string): ReturnType<Headcount["in"]> {
-    return this.#counts.in(world);
+  in(id: string): {
+    connections: number;
+    users: number;
+    rooms: { id: string; viewers: number }[];
+  } {
+    const world = this.#worlds.get(id);
+    if (!world) return { connections: 0, users: 0, rooms: [] };
+    let { connections } = world;
+    for (const snapshot of this.#snapshots.of(id)) connections += snapshot.connections;
+    const ids = new Set([...world.places.counts().map(([room]) => room), ...world.unnamed.keys()]);
+    ids.delete(ANYWHERE);
+    const rooms = [...ids].map((room) => ({ id: room, viewers: countIn(world, room) }));
+    return { connections, users: countIn(world, ANYWHERE), rooms };
   }
 
   /** How many users are in a room. */
-  countIn(world: string, room: string): number {
-    return this.#counts.countIn(world, room);
+  countIn(id: string, room: string): number {
+    const world = this.#worlds.get(id);
+    return world ? countIn(world, room) : 0;
+  }
+
+  /** The users in a room whose names this process knows, in the order of their coming. */
+  usersIn(world: string, room: string): string[] {
+    return this.#worlds.get(world)?.places.usersIn(room) ?? [];
+  }
+
+  /** Whether a user is in a room. */
+  isIn(world: string, room: string, user: string): boolean {
+    return this.#worlds.get(world)?.places.has(room, user) ?? false;
   }
 
   /** Whether a user has a connection that is logged in. */
   isOnline(world: string, user: string): boolean {
-    return this.#counts.has(world, user);
+    return this.isIn(world, ANYWHERE, user);
+  }
+
+  /** The known connections of a user, the newest first. */
+  connectionsOf(world: string, user: string): KnownConnection[] {
+    const own = this.#worlds.get(world)?.users.get(user) ?? [];
+    const others = this.#elsewhere(world, user).flatMap(({ connections }) =>
+      connections.map(([connection, at]) => ({ connection, at })),
+    );
+    return [...own, ...others].sort(
+      (a, b) => b.at - a.at || (a.connection < b.connection ? 1 : -1),
+    );
+  }
+
+  /** Whether a user is a member of a channel for as long as they listen. */
+  attends(world: string, channel: string, user: string): boolean {
+    if (this.#worlds.get(world)?.attending.has(channel, user)) return true;
+    return this.#elsewhere(world, user).some(({ attending }) => attending.includes(channel));
   }
 
   /**
-   * Waits until this process knows how many people are in a world. If it does not follow that
-   * world, it does so for some seconds.
+   * Waits until this process has heard of the people of a world in other processes. If it does
+   * not follow that world, it does so for some seconds.
    */
   async visit(world: string): Promise<void> {
-    const known = this.#replica.follow(world);
-    this.#replica.unfollow(world);
+    const known = this.#snapshots.follow(world);
+    this.#snapshots.unfollow(world);
     await known;
   }
 
-  /**
-   * Waits until this process has the viewers of a room. It keeps them for as long as users of
-   * this process may see them.
-   */
-  watch(world: string, room: string): Promise<void> {
-    return this.#watches.watch(world, room);
-  }
-
-  /**
-   * Whether watchers of a room should learn that a user left it. The user may be back by the time
-   * of the push. While others still name their people there, watchers wait for a list that is
-   * read later, and they would take the user out of it.
-   */
-  isGone(world: string, room: string, user: string): boolean {
-    if (this.#watches.isLoading(world, room)) return false;
-    return !this.people.isIn(world, room, user);
-  }
-
-  /** Notes a step of a connection of this process, and publishes it. */
-  note(world: string, step: Step): void {
-    const { process } = this.#replica;
+  /** Notes a step of a connection of this process. */
+  note(id: string, step: Step): void {
     const { connection } = step;
-    const before = this.people.ownerOf(connection)?.user;
-    const rooms = LEAVING.has(step.do) ? this.people.roomsOf(connection) : [];
-    const changed = this.#changedBy(world, step);
-    this.people.apply(process, world, step);
-    const user = before ?? this.people.ownerOf(connection)?.user;
-    if (user === undefined) return;
-    if (COUNTED.has(step.do)) this.#count(world, user);
-    if (step.do === "enter") {
-      this.#watches.entered(world, step.room, user);
-      this.#rooms?.entered(world, step.room, user);
+    if (step.do === "open") this.#open(id, step);
+    const entry = this.#entries.get(connection);
+    const world = this.#worlds.get(id);
+    if (!entry || !world) return;
+    switch (step.do) {
+      case "enter":
+        this.#enter(id, world, entry, step.room);
+        break;
+      case "leave":
+        this.#leave(id, world, entry, step.room);
+        break;
+      case "subscribe":
+        entry.channels.add(step.channel);
+        this.#attendToo(id, world, entry.user, step.channel);
+        break;
+      case "unsubscribe":
+        entry.channels.delete(step.channel);
+        this.#quit(id, world, entry, step.channel, connection);
+        break;
+      case "attend":
+        this.#attend(id, world, entry, step.channel);
+        this.#attendToo(id, world, entry.user, step.channel);
+        break;
+      case "absent":
+        this.#quitAll(id, world, entry.user, step.channel, step.silent, connection);
+        if (!this.#snapshots.isAlone) world.left.push([entry.user, step.channel, step.silent]);
+        break;
+      case "close":
+        this.#close(id, world, entry);
     }
-    for (const room of rooms) {
-      if (this.people.isInRoom(connection, room)) continue;
-      if (this.#isHere(world, room, user)) continue;
-      this.#watches.left(world, room, user);
-      this.#rooms?.left(world, room, user);
+    this.#snapshots.changed(id);
+  }
+
+  #open(id: string, { connection, user, at }: Step & { do: "open" }): void {
+    if (this.#entries.has(connection)) return;
+    const world = this.#worldOf(id);
+    const rooms = new Set<string>();
+    const channels = new Set<string>();
+    const entry = { connection, user, at, rooms, channels, attending: undefined };
+    this.#entries.set(connection, entry);
+    const own = world.users.get(user);
+    if (own) own.add(entry);
+    else world.users.set(user, new Set([entry]));
+    world.connections++;
+    world.places.enter(ANYWHERE, user);
+    this.#listener.opened(id, user);
+  }
+
+  #enter(id: string, { places }: World, { connection, user, rooms }: Entry, room: string): void {
+    const again = rooms.has(room);
+    if (!again) {
+      rooms.add(room);
+      if (places.enter(room, user)) this.#listener.counted(id, room);
     }
-    const delay = step.do === "attend" ? 0 : REPORT_DELAY;
-    for (const id of changed) this.#elsewhere.share(world, id, delay);
-    if (step.do === "absent") this.#elsewhere.shareAbsence(world, user, step);
-    if (step.do === "attend" || step.do === "subscribe") {
-      this.#elsewhere.attendToo(world, user, step.channel);
+    this.#listener.entered(id, room, user, connection, again);
+    this.#rooms?.entered(id, room, user);
+  }
+
+  #leave(id: string, { users, places }: World, { user, rooms }: Entry, room: string): void {
+    if (!rooms.delete(room)) return;
+    if (places.leave(room, user)) {
+      this.#listener.left(id, room, user);
+      this.#listener.counted(id, room);
+    }
+    const own = [...users.get(user)!];
+    if (!own.some((entry) => entry.rooms.has(room))) this.#rooms?.left(id, room, user);
+  }
+
+  #close(id: string, world: World, entry: Entry): void {
+    const { connection, user, rooms, attending = [] } = entry;
+    for (const room of [...rooms]) this.#leave(id, world, entry, room);
+    for (const channel of [...attending]) this.#quit(id, world, entry, channel, connection);
+    this.#entries.delete(connection);
+    const own = world.users.get(user)!;
+    own.delete(entry);
+    if (own.size === 0) world.users.delete(user);
+    world.connections--;
+    world.places.leave(ANYWHERE, user);
+    this.#forgetIfEmpty(id, world);
+  }
+
+  #attend(id: string, world: World, entry: Entry, channel: string): void {
+    const { connection, user, channels } = entry;
+    if (!channels.has(channel) || entry.attending?.has(channel)) return;
+    const isNew = !this.attends(id, channel, user);
+    (entry.attending ??= new Set()).add(channel);
+    world.attending.enter(channel, user);
+    if (isNew) this.#listener.attended(id, user, connection);
+  }
+
+  /**
+   * While a user is a member of a channel by any connection, each connection that listens makes
+   * them one: the membership ends with the last of them.
+   */
+  #attendToo(id: string, world: World, user: string, channel: string): void {
+    if (!this.attends(id, channel, user)) return;
+    for (const entry of world.users.get(user) ?? []) this.#attend(id, world, entry, channel);
+  }
+
+  /**
+   * A connection makes its user a member of a channel no longer.
+   * @param by the connection that caused it; undefined if nobody is to hear of it.
+   */
+  #quit(id: string, world: World, entry: Entry, channel: string, by: string | undefined): void {
+    if (!entry.attending?.delete(channel)) return;
+    world.attending.leave(channel, entry.user);
+    if (by === undefined || this.attends(id, channel, entry.user)) return;
+    this.#listener.attended(id, entry.user, by);
+  }
+
+  /** A user left a channel, with all connections of this process. */
+  #quitAll(
+    id: string,
+    world: World,
+    user: string,
+    channel: string,
+    silent: boolean,
+    by: string | undefined,
+  ): void {
+    const wasMember = this.attends(id, channel, user);
+    for (const entry of world.users.get(user) ?? []) {
+      this.#quit(id, world, entry, channel, undefined);
+    }
+    if (wasMember && !silent) this.#listener.attended(id, user, by);
+  }
+
+  /** What the other processes tell of a user of this one. */
+  #elsewhere(world: string, user: string): SharedUser[] {
+    const found: SharedUser[] = [];
+    for (const { shared } of this.#snapshots.of(world)) {
+      if (Object.hasOwn(shared, user)) found.push(shared[user]!);
+    }
+    return found;
+  }
+
+  #describe(id: string): Partial<Content> {
+    const world = this.#worlds.get(id);
+    if (!world) return {};
+    const { users, connections, places, left } = world;
+    world.left = [];
+    const roomless: string[] = [];
+    const rooms = new Map<string, string[]>();
+    const shared: Record<string, SharedUser> = {};
+    let listed = 0;
+    for (const [user, own] of users) {
+      const entered = roomsOf(own);
+      if (entered.size === 0) roomless.push(user);
+      listed += entered.size;
+      for (const room of entered) {
+        const names = rooms.get(room);
+        if (names) names.push(user);
+        else rooms.set(room, [user]);
+      }
+      if (places.timesIn(ANYWHERE, user) === own.size) continue;
+      shared[user] = {
+        connections: [...own].map(({ connection, at }) => [connection, at]),
+        attending: [...new Set([...own].flatMap(({ attending = [] }) => [...attending]))],
+      };
+    }
+    const most = world.isNamed ? MAX_NAMED : NAMED_AGAIN;
+    world.isNamed = users.size <= most && listed <= MAX_LISTED;
+    const namesOf = (names: string[]): Names => (world.isNamed ? names : names.length);
+    this.#forgetIfEmpty(id, world);
+    return {
+      connections,
+      roomless: world.isNamed ? roomless : users.size,
+      rooms: [...rooms].map(([room, names]) => [room, namesOf(names)]),
+      shared,
+      left,
+    };
+  }
+
+  /** Another process has a newer snapshot, or is gone. */
+  #merge(id: string, before: Snapshot | undefined, now: Snapshot | undefined): void {
+    const world = this.#worldOf(id);
+    const [old, current] = [placesIn(before), placesIn(now)];
+    if (now) decoded.set(now, current);
+    for (const room of new Set([...old.keys(), ...current.keys()])) {
+      this.#move(id, world, room, old.get(room), current.get(room));
+    }
+    const users = Object.keys({ ...before?.shared, ...now?.shared });
+    for (const user of users) {
+      if (world.users.has(user)) this.#share(id, world, user, before, now);
+    }
+    for (const [user, channel, silent] of now?.left ?? []) {
+      if (world.users.has(user)) this.#quitAll(id, world, user, channel, silent, undefined);
+    }
+    this.#forgetIfEmpty(id, world);
+  }
+
+  /** Changes who is in a room by another process. */
+  #move(
+    id: string,
+    { users, places, unnamed }: World,
+    room: string,
+    before: ReadonlySet<string> | number = 0,
+    now: ReadonlySet<string> | number = 0,
+  ): void {
+    const [old, current] = [before, now].map((names) => (typeof names === "number" ? none : names));
+    const number = (typeof now === "number" ? now : 0) - (typeof before === "number" ? before : 0);
+    const left = (unnamed.get(room) ?? 0) + number;
+    if (left > 0) unnamed.set(room, left);
+    else unnamed.delete(room);
+    let isOther = number !== 0;
+    for (const user of current!) {
+      if (old!.has(user)) continue;
+      if (room === ANYWHERE) {
+        // They have to hear of the connections of such a user.
+        if (users.has(user)) this.#snapshots.changed(id);
+        places.enter(room, user);
+      } else if (places.enter(room, user)) {
+        isOther = true;
+        this.#listener.entered(id, room, user, undefined, false);
+      }
+    }
+    for (const user of old!) {
+      if (current!.has(user) || !places.leave(room, user) || room === ANYWHERE) continue;
+      isOther = true;
+      this.#listener.left(id, room, user);
+    }
+    if (isOther && room !== ANYWHERE) this.#listener.counted(id, room);
+  }
+
+  /** Another process tells of a user of this one. */
+  #share(
+    id: string,
+    world: World,
+    user: string,
+    before: Snapshot | undefined,
+    now: Snapshot | undefined,
+  ): void {
+    const [old, current] = [before?.shared[user], now?.shared[user]];
+    const known = new Set(old?.connections.map(([connection]) => connection));
+    if (current?.connections.some(([connection]) => !known.has(connection))) {
+      this.#listener.opened(id, user);
+    }
+    const [was, is] = [new Set(old?.attending), new Set(current?.attending)];
+    for (const channel of new Set([...was, ...is])) {
+      if (was.has(channel) === is.has(channel)) continue;
+      // Otherwise it is a member by a connection of this process, before and now.
+      if (!world.attending.has(channel, user)) this.#listener.attended(id, user, undefined);
+      if (is.has(channel)) this.#attendToo(id, world, user, channel);
     }
   }
 
-  /** The connections that a step changes for other processes. */
-  #changedBy(world: string, step: Step): string[] {
-    const { connection } = step;
-    if (step.do !== "absent") return SHARED.has(step.do) ? [connection] : [];
-    const user = this.people.ownerOf(connection)?.user;
-    if (user === undefined) return [];
-    const who = { world, user, channel: step.channel };
-    return this.people.listening(this.#replica.process, who, true);
+  #worldOf(id: string): World {
+    let world = this.#worlds.get(id);
+    if (!world) {
+      world = {
+        users: new Map(),
+        connections: 0,
+        places: new Places(),
+        unnamed: new Map(),
+        attending: new Places(),
+        left: [],
+        isNamed: true,
+      };
+      this.#worlds.set(id, world);
+    }
+    return world;
   }
 
-  #counted(world: string, room: string, isMore: boolean): void {
-    const tell = () => this.#listener.counted(world, room);
-    if (isMore) tell();
-    else this.#afterGrace(world, tell);
-  }
-
-  #afterGrace(world: string, call: () => void): void {
-    if (this.#replica.othersIn(world).length === 0) return call();
-    this.#clock.after(GRACE, () => {
-      if (!this.#closed) call();
-    });
-  }
-
-  /** Counts the connections that a user has in this process. */
-  #count(world: string, user: string): void {
-    const own = this.people.connectionsOf(world, user, this.#replica.process);
-    const rooms = own.map(({ connection }) => this.people.roomsOf(connection));
-    this.#counts.count(world, user, rooms);
-  }
-
-  /** Whether a user is in a room with a connection of this process. */
-  #isHere(world: string, room: string, user: string): boolean {
-    return this.people
-      .connectionsOf(world, user, this.#replica.process)
-      .some(({ connection }) => this.people.roomsOf(connection).includes(room));
+  #forgetIfEmpty(id: string, { users, places, unnamed, left }: World): void {
+    if (users.size > 0 || unnamed.size > 0 || left.length > 0 || !places.isEmpty) return;
+    this.#worlds.delete(id);
   }
 }
 
-type Kinds = ReadonlySet<Step["do"]>;
+const none: ReadonlySet<string> = new Set();
 
-/** The steps that change the counts. */
-const COUNTED: Kinds = new Set(["open", "close", "enter", "leave"]);
+/** The rooms of connections. Most people have one. */
+function roomsOf(connections: ReadonlySet<Entry>): ReadonlySet<string> {
+  const [first] = connections;
+  if (connections.size === 1) return first!.rooms;
+  return new Set([...connections].flatMap(({ rooms }) => [...rooms]));
+}
 
-/** The steps by which a connection leaves rooms. */
-const LEAVING: Kinds = new Set(["close", "leave"]);
+const countIn = ({ places, unnamed }: World, room: string): number =>
+  places.countIn(room) + (unnamed.get(room) ?? 0);
 
-/** The steps that change the `Stay` of their connection. */
-const SHARED: Kinds = new Set(["open", "close", "attend", "unsubscribe"]);
+/** The people of a snapshot by room, and all of them {@link ANYWHERE}. */
+type PeopleByRoom = ReadonlyMap<string, ReadonlySet<string> | number>;
+
+/** The newest snapshots, which are compared with the next ones. */
+const decoded = new WeakMap<Snapshot, PeopleByRoom>();
+
+function placesIn(snapshot: Snapshot | undefined): PeopleByRoom {
+  const places = new Map<string, ReadonlySet<string> | number>();
+  if (!snapshot) return places;
+  const known = decoded.get(snapshot);
+  if (known) return known;
+  const { roomless, rooms } = snapshot;
+  const all = new Set(typeof roomless === "number" ? [] : roomless);
+  for (const [room, names] of rooms) {
+    places.set(room, typeof names === "number" ? names : new Set(names));
+    if (typeof names !== "number") for (const user of names) all.add(user);
+  }
+  return places.set(ANYWHERE, typeof roomless === "number" ? roomless : all);
+}

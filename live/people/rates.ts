@@ -7,8 +7,6 @@ import { sizeOfProfile } from "../rules/sizes.js";
 import type { Connection } from "../socket/connection.js";
 import { Buckets, TokenBucket } from "../socket/pace.js";
 import type { Hub } from "./hub.js";
-import type { Replica } from "./replica/replica.js";
-import { Spent } from "./spent.js";
 
 /** A burst of messages, or of reactions and votes, is this many times the rate. */
 export const MESSAGE_BURST = 4;
@@ -42,6 +40,10 @@ const JOIN_COST = 2048;
 const SEARCHES_PER_SECOND = 5;
 const SEARCH_BURST = 10;
 
+/** The same for messages of a channel. */
+const CHAT_SEARCHES_PER_SECOND = 2;
+const CHAT_SEARCH_BURST = 5;
+
 /** How often a user may subscribe a browser in a second; a burst is thirty of them. */
 const SUBSCRIPTIONS_PER_SECOND = 0.5;
 const SUBSCRIPTION_BURST = 60;
@@ -62,15 +64,6 @@ const TOLD_BURST = 4;
 /** The size of a question that counts as one more push, in characters. */
 const TOLD_SIZE = 1000;
 
-/** The longest time in which a bucket fills, in seconds. */
-const LONGEST_BURST = Math.max(
-  LOGIN_BURST,
-  ENTRY_BURST,
-  JOIN_BURST,
-  SHOW_BURST,
-  SUBSCRIPTION_BURST,
-);
-
 /** The seconds of a minute and of a day, over which bytes are counted. */
 const MINUTE = 60;
 const DAY = 24 * 60 * MINUTE;
@@ -79,13 +72,11 @@ interface RatesPorts {
   readonly clock: Clock;
   readonly hub: Hub;
   readonly limits: LiveLimits;
-  readonly replica: Replica;
 }
 
 /** A connection of a user, or a call. */
 type Spender = Pick<Connection, "world"> & {
-  readonly login:
-    { readonly user: string; readonly identity: Identity } | undefined;
+  readonly login: { readonly user: string; readonly identity: Identity } | undefined;
   /** Of the client; calls over HTTP, which guests cannot make, have none. */
   readonly address?: string;
 };
@@ -99,11 +90,12 @@ type Kind =
   | "joins"
   | "shows"
   | "searches"
+  | "chatSearches"
   | "subscriptions";
 
 /**
- * How much each user may still do, counted in all processes and over all connections,
- * whether one is open or not. And how much may still happen in each room.
+ * How much each user may still do in this process, counted over all connections, whether one is
+ * open or not. And how much may still happen in each room.
  */
 export class Rates {
   readonly #ports: RatesPorts;
@@ -115,15 +107,12 @@ export class Rates {
   readonly #guestBytes: Buckets;
   /** The bytes of the messages of each world. */
   readonly #chatBytes: Buckets;
-  /** The tokens that users have spent here, for the other processes: their next connection may be there. */
-  readonly #spent: Spent;
 
   constructor(ports: RatesPorts) {
     this.#ports = ports;
-    const { clock, replica } = ports;
+    const { clock } = ports;
     const { commandsPerSecond, messagesPerSecond } = ports.limits;
-    const buckets = (rate: number, burst: number) =>
-      new Buckets(clock, rate, burst);
+    const buckets = (rate: number, burst: number) => new Buckets(clock, rate, burst);
     this.#rates = {
       logins: buckets(commandsPerSecond, LOGIN_BURST),
       messages: buckets(messagesPerSecond, MESSAGE_BURST),
@@ -132,26 +121,18 @@ export class Rates {
       entries: buckets(ENTERED_BYTES, ENTRY_BURST),
       joins: buckets(JOINS_PER_SECOND * JOIN_COST, JOIN_BURST),
       searches: buckets(SEARCHES_PER_SECOND, SEARCH_BURST),
+      chatSearches: buckets(CHAT_SEARCHES_PER_SECOND, CHAT_SEARCH_BURST),
       subscriptions: buckets(SUBSCRIPTIONS_PER_SECOND, SUBSCRIPTION_BURST),
       shows: buckets(SHOWN_PEOPLE * messagesPerSecond, SHOW_BURST),
     };
     const { guestBytesPerMinute, chatBytesPerDay } = ports.limits;
     this.#guestBytes = new Buckets(clock, guestBytesPerMinute / MINUTE, MINUTE);
     this.#chatBytes = new Buckets(clock, chatBytesPerDay / DAY, DAY);
-    this.#spent = new Spent(clock, replica, {
-      kept: 1000 * LONGEST_BURST,
-      onSpent: (world, key, count) => this.#spend(world, key, count),
-    });
-  }
-
-  close(): void {
-    this.#spent.close();
   }
 
   /** Whether a client may log in once more. It may have no user yet. */
   mayLogIn(world: string, { tokenId, clientId }: Identity): boolean {
-    const name =
-      tokenId === undefined ? `client ${clientId}` : `token ${tokenId}`;
+    const name = tokenId === undefined ? `client ${clientId}` : `token ${tokenId}`;
     return this.#take("logins", world, name, 1);
   }
 
@@ -168,9 +149,7 @@ export class Rates {
 
   /** Whether a message may be stored: all guests of a network together, and each world, may fill only so much of the disk. */
   mayStore(sender: Spender, bytes: number): boolean {
-    return (
-      this.mayWrite(sender, bytes) && this.#chatBytes.take(sender.world, bytes)
-    );
+    return this.mayWrite(sender, bytes) && this.#chatBytes.take(sender.world, bytes);
   }
 
   /** Whether a user may write so many bytes. Only guests are bounded, by their network. */
@@ -190,11 +169,7 @@ export class Rates {
    * entry sends the profile to all of them.
    */
   mayEnter(connection: Connection, user: UserRecord): boolean {
-    return this.#takeOf(
-      connection,
-      "entries",
-      ENTRY_COST + sizeOfProfile(user),
-    );
+    return this.#takeOf(connection, "entries", ENTRY_COST + sizeOfProfile(user));
   }
 
   /**
@@ -209,6 +184,11 @@ export class Rates {
   /** Whether a user may search once more: each search looks at all users of the world. */
   maySearch(connection: Connection): boolean {
     return this.#takeOf(connection, "searches", 1);
+  }
+
+  /** Whether a user may search a channel once more. */
+  maySearchChat(connection: Connection): boolean {
+    return this.#takeOf(connection, "chatSearches", 1);
   }
 
   /** Whether a user may subscribe one more browser: its address is looked up, and old ones are erased. */
@@ -247,18 +227,6 @@ export class Rates {
 
   /** @param name of the user or client. */
   #take(kind: Kind, world: string, name: string, count: number): boolean {
-    if (!this.#rates[kind].take(`${world} ${name}`, count)) return false;
-    this.#spent.add(world, `${kind} ${name}`, count);
-    return true;
-  }
-
-  /** A user has spent something in another process. */
-  #spend(world: string, key: string, count: number): void {
-    const end = key.indexOf(" ");
-    const kind = key.slice(0, end);
-    // Another version of Foyer may know other kinds.
-    if (!Object.hasOwn(this.#rates, kind)) return;
-    const name = key.slice(end + 1);
-    this.#rates[kind as Kind].spend(`${world} ${name}`, count);
+    return this.#rates[kind].take(`${world} ${name}`, count);
   }
 }

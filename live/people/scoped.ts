@@ -48,10 +48,7 @@ export async function invited(
   const scope: Scope = { kind: "anonymous", room, token };
   await requireInvite(ports, world, scope);
   const clientId = anonymousId(room, identity.clientId!);
-  return {
-    identity: { ...identity, clientId, expires: invite.ends / 1000 },
-    scope,
-  };
+  return { identity: { ...identity, clientId, expires: invite.ends / 1000 }, scope };
 }
 
 /**
@@ -83,9 +80,5 @@ export async function screenOf(
   // A user that a login had made would have no profile.
   if (!user?.profile || kindOf(user) !== "kiosk") throw unknownLink();
   const named = { ...identity, clientId, traits: new Set<string>() };
-  return {
-    identity: named,
-    scope: { kind: "kiosk", room: roomOfScreen(user) },
-    user,
-  };
+  return { identity: named, scope: { kind: "kiosk", room: roomOfScreen(user) }, user };
 }

@@ -54,8 +54,7 @@ export function jsonOf(value: unknown): string {
 }
 
 /** Encodes a value once for all answers that have it. */
-export const encoded = <T>(value: Sendable<T>): Json<T> =>
-  new Json(jsonOf(value));
+export const encoded = <T>(value: Sendable<T>): Json<T> => new Json(jsonOf(value));
 
 /** Encodes an answer once for all receivers. */
 export const shared = <T>(value: Sendable<T>): SharedJson<T> =>

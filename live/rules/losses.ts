@@ -25,11 +25,7 @@ export class Losses {
    * The rights of a view that a freshly read room lacks; undefined for none.
    * @param rights the user's present rights there.
    */
-  static inRoom(
-    before: Seen,
-    room: RoomValue,
-    rights: readonly string[],
-  ): Losses | undefined {
+  static inRoom(before: Seen, room: RoomValue, rights: readonly string[]): Losses | undefined {
     const was = before.state.room(room.id);
     const lost = lostIn(rightsOf(before, room.id), rights, was, room);
     if (lost.length === 0) return undefined;
@@ -69,8 +65,7 @@ export class Losses {
   /** Whether any of these rights is in a view again. */
   areIn(view: Seen): boolean {
     for (const [place, lost] of this.#places) {
-      if (this.#rightsIn(view, place).some((right) => lost.has(right)))
-        return true;
+      if (this.#rightsIn(view, place).some((right) => lost.has(right))) return true;
     }
     return false;
   }
@@ -157,10 +152,7 @@ export function jsonOfSeen(view: Seen, crowds: SentCrowds): string {
 const rightsOf = (view: Seen, room: string): readonly string[] =>
   JSON.parse(view.rightsIn(room) ?? "[]") as string[];
 
-const without = (
-  before: readonly string[],
-  now: readonly string[],
-): readonly string[] => {
+const without = (before: readonly string[], now: readonly string[]): readonly string[] => {
   const kept = new Set(now);
   return before.filter((right) => !kept.has(right));
 };
@@ -173,8 +165,7 @@ function lostIn(
   is: RoomValue | undefined,
 ): readonly string[] {
   const lost = new Set(without(before, now));
-  if (!was || !is || was.stored.module_config === is.stored.module_config)
-    return [...lost];
+  if (!was || !is || was.stored.module_config === is.stored.module_config) return [...lost];
   const present = new Set(is.module_config.map((it) => JSON.stringify(it)));
   for (const module of was.module_config) {
     if (present.has(JSON.stringify(module))) continue;

@@ -32,9 +32,7 @@ const listed = permissionKeys.map((key) => ({ key, ...strings[key] }));
 
 /** Every string that a world or a room can list. */
 export const allStrings: readonly string[] = [
-  ...new Set(
-    listed.flatMap(({ world = [], room }) => [...world, room ?? []].flat()),
-  ),
+  ...new Set(listed.flatMap(({ world = [], room }) => [...world, room ?? []].flat())),
 ];
 
 /** The one string that stands for a key on the settings page; undefined if none does. */
@@ -42,9 +40,7 @@ export const stringOf = (key: PermissionKey): string | undefined =>
   strings[key].world?.[0] ?? strings[key].room;
 
 /** Whether a user may only read: others see no changes of such a user. */
-export const isSilenced = ({
-  moderation_state,
-}: Pick<UserRecord, "moderation_state">): boolean =>
+export const isSilenced = ({ moderation_state }: Pick<UserRecord, "moderation_state">): boolean =>
   moderation_state === "silenced";
 
 /** The part of a room that decides about rights. */
@@ -70,10 +66,7 @@ export const isInvited = (
   room: RuledRoom | undefined,
   now: number,
 ): boolean =>
-  invite !== undefined &&
-  room?.id === invite.room &&
-  invite.ends > now &&
-  takesAnonymous(room);
+  invite !== undefined && room?.id === invite.room && invite.ends > now && takesAnonymous(room);
 
 /** Whether a user has a key on the world. */
 export const mayInWorld = (
@@ -105,11 +98,7 @@ export const stringsInWorld = (who: Bearer, world: World): string[] =>
   );
 
 /** The strings of a user's permissions in a room. */
-export const stringsInRoom = (
-  who: Bearer,
-  world: World,
-  room: RuledRoom,
-): string[] =>
+export const stringsInRoom = (who: Bearer, world: World, room: RuledRoom): string[] =>
   listed.flatMap(({ key, room: name }) =>
     name !== undefined && mayInRoom(who, key, world, room) ? [name] : [],
   );
@@ -124,16 +113,11 @@ export function addTraits(rules: PermissionConfig, to: Set<string>): void {
 // The settings of the modules of a room.
 
 /** Whether a room has a module of a type. */
-export const hasModule = (
-  { module_config }: RoomValue,
-  type: string,
-): boolean => module_config.some((module) => module.type === type);
+export const hasModule = ({ module_config }: RoomValue, type: string): boolean =>
+  module_config.some((module) => module.type === type);
 
 /** The settings of the first module of a type; none if there is no such module. */
-export function configOf(
-  { module_config }: RoomValue,
-  type: string,
-): Record<string, unknown> {
+export function configOf({ module_config }: RoomValue, type: string): Record<string, unknown> {
   const module = module_config.find((module) => module.type === type);
   return (module?.config ?? {}) as Record<string, unknown>;
 }
@@ -145,20 +129,30 @@ export const isVolatile = (room: RoomValue): boolean =>
 /** The commands of each kind of scope. All others are refused, whatever right they ask for. */
 const commandsOf: Readonly<Record<Scope["kind"], ReadonlySet<CommandName>>> = {
   anonymous: new Set<CommandName>([
-    ...(["room.enter", "room.leave", "room.react"] as const),
-    ...(["question.list", "question.ask", "question.vote"] as const),
-    ...(["poll.list", "poll.vote"] as const),
+    "room.enter",
+    "room.leave",
+    "room.react",
+    "question.list",
+    "question.ask",
+    "question.vote",
+    "poll.list",
+    "poll.vote",
   ]),
   kiosk: new Set<CommandName>([
-    ...(["room.enter", "room.leave", "question.list", "poll.list"] as const),
-    ...(["chat.subscribe", "chat.unsubscribe", "chat.fetch"] as const),
-    ...(["program.get", "user.fetch", "user.update"] as const),
+    "room.enter",
+    "room.leave",
+    "question.list",
+    "poll.list",
+    "chat.subscribe",
+    "chat.unsubscribe",
+    "chat.fetch",
+    "program.get",
+    "user.fetch",
+    "user.update",
     "room.invite.anonymous.link",
   ]),
 };
 
 /** Whether a user may give a command. @param scope undefined for users without one. */
-export const isInReach = (
-  scope: Scope | undefined,
-  command: CommandName,
-): boolean => scope === undefined || commandsOf[scope.kind].has(command);
+export const isInReach = (scope: Scope | undefined, command: CommandName): boolean =>
+  scope === undefined || commandsOf[scope.kind].has(command);

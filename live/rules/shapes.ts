@@ -1,4 +1,4 @@
-import { isInactive } from "../../db/contract/inactive.js";
+import { isInactive } from "../../db/rules/user-kinds.js";
 import type { RoomValue, UserRecord } from "../../db/contract/store.js";
 import { versioned } from "../../db/rules/versions.js";
 import type { Announcement } from "../../db/contract/announcements.js";
@@ -23,10 +23,7 @@ type Stored<T, K extends keyof T> = Omit<T, K> & {
 };
 
 /** A value of the config of a world, if it has the type that is expected. */
-export const objectIn = (
-  config: WorldConfig,
-  key: string,
-): Record<string, unknown> | undefined => {
+export const objectIn = (config: WorldConfig, key: string): Record<string, unknown> | undefined => {
   const value = config[key];
   return typeof value === "object" && value !== null && !Array.isArray(value)
     ? (value as Record<string, unknown>)
@@ -54,9 +51,7 @@ export function connectionLimit(config: WorldConfig): number | undefined {
   const value = config.connection_limit;
   const isDecimal = typeof value === "string" && /^[0-9]{1,10}$/.test(value);
   const limit = isDecimal ? Number(value) : value;
-  return Number.isSafeInteger(limit) && (limit as number) > 0
-    ? (limit as number)
-    : undefined;
+  return Number.isSafeInteger(limit) && (limit as number) > 0 ? (limit as number) : undefined;
 }
 
 /** The badges of traits, sorted and distinct. */
@@ -97,10 +92,7 @@ export const publicUser = (
   admin = false,
 ): Stored<PublicUser, "profile"> => ({
   ...baseOf(user, world, now),
-  ...(admin && {
-    moderation_state: user.moderation_state,
-    token_id: user.token_id,
-  }),
+  ...(admin && { moderation_state: user.moderation_state, token_id: user.token_id }),
 });
 
 /**
@@ -115,8 +107,7 @@ export const ownUser = (
 ): Stored<OwnUser, "profile" | "client_state"> => ({
   ...baseOf(user, world, now),
   client_state: new Json<OwnUser["client_state"]>(user.stored.client_state),
-  ...(withState &&
-    user.moderation_state === "silenced" && { moderation_state: "silenced" }),
+  ...(withState && user.moderation_state === "silenced" && { moderation_state: "silenced" }),
 });
 
 /** A row of a search. */
@@ -133,9 +124,7 @@ export function listedUser(
 const noBlocker = { enabled: false, policy_url: null };
 
 /** The setting for embedding pages, with the default that clients need. */
-export const iframeBlockers = (
-  config: WorldConfig,
-): Record<string, unknown> => {
+export const iframeBlockers = (config: WorldConfig): Record<string, unknown> => {
   const blockers = objectIn(config, "iframe_blockers");
   // Clients read the default without looking whether it is there.
   const fallback = isObject(blockers?.default) ? {} : { default: noBlocker };
@@ -151,10 +140,7 @@ const isText = (value: unknown): value is string => typeof value === "string";
  * A world as the people in it see it. It holds no secrets.
  * @param pushKey of the server for push services; null without one.
  */
-export const sentWorld = (
-  { id, title, config }: World,
-  pushKey: string | null,
-): SentWorld => ({
+export const sentWorld = ({ id, title, config }: World, pushKey: string | null): SentWorld => ({
   id,
   title,
   pretalx: objectIn(config, "pretalx") ?? {},
@@ -170,10 +156,7 @@ function sentModules({ id, module_config }: RoomValue) {
   return module_config.map((module) => ({
     ...module,
     // In Venueless, its content is for the server.
-    config:
-      module.type === "call.bigbluebutton" || !isObject(module.config)
-        ? {}
-        : module.config,
+    config: module.type === "call.bigbluebutton" || !isObject(module.config) ? {} : module.config,
     ...(module.type === "chat.native" && { channel_id: id }),
   }));
 }
@@ -198,17 +181,10 @@ export const sentRoom = (room: RoomValue) => ({
 /** The settings of a room. */
 export const roomSettings = (
   room: RoomValue,
-): Stored<
-  RoomSettings,
-  "trait_grants" | "module_config" | "schedule_data"
-> => ({
+): Stored<RoomSettings, "trait_grants" | "module_config" | "schedule_data"> => ({
   id: room.id,
-  trait_grants: new Json<RoomSettings["trait_grants"]>(
-    room.stored.permission_config,
-  ),
-  module_config: new Json<RoomSettings["module_config"]>(
-    room.stored.module_config,
-  ),
+  trait_grants: new Json<RoomSettings["trait_grants"]>(room.stored.permission_config),
+  module_config: new Json<RoomSettings["module_config"]>(room.stored.module_config),
   picture: room.extras.picture,
   name: room.name,
   description: room.description,
@@ -219,16 +195,11 @@ export const roomSettings = (
 });
 
 /** An announcement as clients get it. */
-export const sentAnnouncement = (
-  announcement: Announcement,
-  now: number,
-): SentAnnouncement => ({
+export const sentAnnouncement = (announcement: Announcement, now: number): SentAnnouncement => ({
   id: announcement.id,
   text: announcement.text,
   show_until:
-    announcement.show_until === null
-      ? null
-      : new Date(announcement.show_until).toISOString(),
+    announcement.show_until === null ? null : new Date(announcement.show_until).toISOString(),
   state: announcement.state,
   is_visible: isVisible(announcement, now),
 });

@@ -98,10 +98,7 @@ export class SharedReads<K extends ReadKey, V extends object> {
     this.forget((key) => key.world === world);
   }
 
-  #drop(
-    values: ReadonlyMap<string, Kept<K, V>>,
-    isOver: (key: K, value: V) => boolean,
-  ): void {
+  #drop(values: ReadonlyMap<string, Kept<K, V>>, isOver: (key: K, value: V) => boolean): void {
     for (const [name, { key, value }] of values) {
       if (isOver(key, value)) this.#kept.delete(name);
     }

@@ -1,16 +1,14 @@
+import { oncePer } from "./once.js";
 import type { Program } from "../../db/contract/program.js";
 import type { RoomValue, Versioned } from "../../db/contract/store.js";
 import { byRoom, nextChange, onStage } from "../../schemas/plain/program.js";
-import { oncePer } from "./once.js";
 
 /** What the rooms of a world show now: the id of a session; null between sessions. */
 export type Stages = ReadonlyMap<string, string | null>;
 
 /** The sessions that everybody may see who sees their room, by room. */
 const shownByRoom = oncePer(({ sessions }: Program) =>
-  byRoom(
-    sessions.flatMap(({ value }) => (value.state === "public" ? [value] : [])),
-  ),
+  byRoom(sessions.flatMap(({ value }) => (value.state === "public" ? [value] : []))),
 );
 
 /**
@@ -35,9 +33,7 @@ function withSession(room: RoomValue, session: string | null): RoomValue {
   const schedule_data = JSON.stringify(session === null ? null : { session });
   const stored = { ...room.stored, schedule_data };
   // A copy would parse the large fields.
-  return Object.create(room, {
-    stored: { value: Object.freeze(stored) },
-  }) as RoomValue;
+  return Object.create(room, { stored: { value: Object.freeze(stored) } }) as RoomValue;
 }
 
 /** Rooms as their sessions let them appear. Their versions stay, as these are of the store. */

@@ -15,10 +15,7 @@ const jsonAround =
   (room: RoomValue): [string, string] => {
     const { modules, ...rest } = sentRoom(room);
     const shown = modules.filter(({ type }) => types?.has(type) ?? true);
-    return [
-      `${jsonOf(rest).slice(0, -1)},"permissions":`,
-      `,"modules":${JSON.stringify(shown)}`,
-    ];
+    return [`${jsonOf(rest).slice(0, -1)},"permissions":`, `,"modules":${JSON.stringify(shown)}`];
   };
 
 const aroundPermissions = oncePer(jsonAround());
@@ -55,9 +52,7 @@ export class StateJson {
 
   /** The world as people see it, as JSON. */
   get world(): string {
-    return (this.#world ??= JSON.stringify(
-      sentWorld(this.value, this.pushKey),
-    ));
+    return (this.#world ??= JSON.stringify(sentWorld(this.value, this.pushKey)));
   }
 
   /** A list as JSON, which is one string in memory for all equal lists. */
@@ -82,11 +77,7 @@ export class StateJson {
    * The JSON of a view. Only a few are kept: each may be large, and there may be as
    * many views as people.
    */
-  of(
-    view: object,
-    { counting, changes }: SentCrowds,
-    make: () => string,
-  ): Buffer {
+  of(view: object, { counting, changes }: SentCrowds, make: () => string): Buffer {
     const known = this.#jsons[counting].get(view);
     if (known?.changes === changes) return known.json;
     const json = Buffer.from(make());

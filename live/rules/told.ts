@@ -25,10 +25,7 @@ export interface Seen {
 /** Whether a room is the same in two views. */
 function isSameIn(room: string, one: Seen, other: Seen): boolean {
   if (one.rightsIn(room) !== other.rightsIn(room)) return false;
-  return (
-    one.state.room(room) === other.state.room(room) ||
-    one.room(room) === other.room(room)
-  );
+  return one.state.room(room) === other.state.room(room) || one.room(room) === other.room(room);
 }
 
 /** How the view of a world differs from the state that the connection has. */
@@ -54,19 +51,14 @@ export class Told {
   readonly #next = new Map<string, Told>();
 
   /** Use `view.told`. */
-  constructor(
-    view: Seen,
-    since: ReadonlyMap<string, string | undefined> = new Map(),
-  ) {
+  constructor(view: Seen, since: ReadonlyMap<string, string | undefined> = new Map()) {
     this.#view = view;
     this.#since = since;
   }
 
   /** Whether a room is known. */
   has(room: string): boolean {
-    return this.#since.has(room)
-      ? this.#since.get(room) !== undefined
-      : this.#view.sees(room);
+    return this.#since.has(room) ? this.#since.get(room) !== undefined : this.#view.sees(room);
   }
 
   /** A room as it is known, as JSON without its crowd; undefined if it is not. */
@@ -114,9 +106,7 @@ export class Told {
   /** The known rooms, in the order of the clients. */
   #rooms(): string[] {
     const before = this.#view.rooms.filter((id) => this.has(id));
-    const later = [...this.#since.keys()].filter(
-      (id) => this.has(id) && !this.#view.sees(id),
-    );
+    const later = [...this.#since.keys()].filter((id) => this.has(id) && !this.#view.sees(id));
     return [...before, ...later];
   }
 

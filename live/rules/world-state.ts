@@ -41,19 +41,14 @@ export class View implements Seen {
   ) {
     const world = state.world.value;
     this.permissions = stringsInWorld(who, world);
-    let mayUpdate =
-      mayInWorld(who, "world.update", world) ||
-      mayInWorld(who, "room.update", world);
+    let mayUpdate = mayInWorld(who, "world.update", world) || mayInWorld(who, "room.update", world);
     for (const { value } of state.rooms) {
       if (!mayInRoom(who, "room.view", world, value)) continue;
       mayUpdate ||= mayInRoom(who, "room.update", world, value);
       if (mayInRoom(who, "room.viewers", world, value)) {
         this.#watched.add(value.id);
       }
-      this.#rooms.set(
-        value.id,
-        state.json.shared(stringsInRoom(who, world, value)),
-      );
+      this.#rooms.set(value.id, state.json.shared(stringsInRoom(who, world, value)));
     }
     this.mayUpdate = mayUpdate;
     this.managesUsers = mayInWorld(who, "user.manage", world);
@@ -86,9 +81,7 @@ export class View implements Seen {
     let may = rooms.get(room);
     if (may === undefined) {
       const value = this.state.room(room);
-      may =
-        value !== undefined &&
-        mayInRoom(this.who, key, this.state.world.value, value);
+      may = value !== undefined && mayInRoom(this.who, key, this.state.world.value, value);
       rooms.set(room, may);
     }
     return may;
@@ -106,9 +99,7 @@ export class View implements Seen {
 
   /** Whether they may read the chat of a room again that existed before. */
   regains(before: View): boolean {
-    return this.rooms.some(
-      (id) => this.reads(id) && before.state.room(id) && !before.reads(id),
-    );
+    return this.rooms.some((id) => this.reads(id) && before.state.room(id) && !before.reads(id));
   }
 
   #chatOf(id: string): { reads: boolean; joins: boolean } {
@@ -116,9 +107,7 @@ export class View implements Seen {
     if (!chat) {
       const room = this.state.room(id);
       const may = (key: "chat.read" | "chat.join") =>
-        room !== undefined &&
-        hasModule(room, "chat.native") &&
-        this.may(key, id);
+        room !== undefined && hasModule(room, "chat.native") && this.may(key, id);
       chat = { reads: may("chat.read"), joins: may("chat.join") };
       this.#chats.set(id, chat);
     }
@@ -231,17 +220,12 @@ export class WorldState {
   get forced(): readonly RoomValue[] {
     return (this.#forced ??= this.rooms
       .map(({ value }) => value)
-      .filter(
-        (room) =>
-          room.extras.force_join === true && hasModule(room, "chat.native"),
-      ));
+      .filter((room) => room.extras.force_join === true && hasModule(room, "chat.native")));
   }
 
   /** The view of a user. Users with the same rights share one. */
   view({ traits, state, scope }: Bearer): View {
-    const held = [...traits]
-      .filter((trait) => this.#relevant.has(trait))
-      .sort();
+    const held = [...traits].filter((trait) => this.#relevant.has(trait)).sort();
     // Traits have no spaces.
     const place = scope ? `${scope.kind} in ${scope.room ?? "all"}` : "";
     const key = [state, place, ...held].join("\n");

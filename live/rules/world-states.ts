@@ -97,12 +97,6 @@ export class WorldStates {
     const world = await this.#store.worlds.get(id);
     const before = this.#old.get(id);
     const since = this.#changedAt.get(id);
-    return (
-      world &&
-      new WorldState(
-        ...([world, shown, stages, order, before, this.pushKey] as const),
-        since,
-      )
-    );
+    return world && new WorldState(world, shown, stages, order, before, this.pushKey, since);
   }
 }

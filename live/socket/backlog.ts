@@ -35,8 +35,7 @@ export class Backlog {
   /** How many bytes wait that no other connection shares. */
   get size(): number {
     let size = 0;
-    for (const connection of this.#stalls.keys())
-      size += connection.writer.kept;
+    for (const connection of this.#stalls.keys()) size += connection.writer.kept;
     return size;
   }
 
@@ -66,9 +65,7 @@ export class Backlog {
     }
     let excess = this.size - most;
     if (excess <= 0) return;
-    const largest = [...this.#stalls.keys()].sort(
-      (a, b) => b.writer.kept - a.writer.kept,
-    );
+    const largest = [...this.#stalls.keys()].sort((a, b) => b.writer.kept - a.writer.kept);
     for (const connection of largest) {
       if (excess <= 0) return;
       excess -= connection.writer.kept;

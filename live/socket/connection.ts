@@ -7,7 +7,7 @@ import type { Author } from "../../db/contract/author.js";
 import type { Random } from "../../db/log/random.js";
 import { Close, pingFrame } from "./frame.js";
 import { Heartbeat } from "./heartbeat.js";
-import { HeldPieces, Outgoing } from "./outgoing.js";
+import { Outgoing } from "./outgoing.js";
 import { Incoming, type Inflation } from "./incoming.js";
 import type { Login } from "./login-state.js";
 import { type Message, MessageLoop } from "./message-loop.js";
@@ -33,10 +33,7 @@ export interface Surroundings {
    * Carries out a message.
    * @returns the frame of the answer, in pieces, the second of which others share.
    */
-  readonly handle: (
-    connection: Connection,
-    message: Message,
-  ) => Promise<readonly Buffer[]>;
+  readonly handle: (connection: Connection, message: Message) => Promise<readonly Buffer[]>;
   /** It takes no messages and gets no pushes any more. */
   readonly onEnd: (connection: Connection, code: number) => void;
   /** It has to be looked at earlier than it was to be. */
@@ -47,8 +44,7 @@ export interface Surroundings {
   readonly onSlow: (connection: Connection) => void;
   /** An unexpected error. */
   readonly onFault: (connection: Connection, error: unknown) => void;
-  readonly metrics:
-    { received(): void; sent(frames: number): void } | undefined;
+  readonly metrics: { received(): void; sent(frames: number): void } | undefined;
 }
 
 /**
@@ -71,7 +67,6 @@ export class Connection {
   readonly outgoing: Outgoing;
   readonly writer: SocketWriter;
   readonly loop: MessageLoop;
-  readonly #held: HeldPieces;
   readonly #ws: WebSocket;
   readonly #inflation: Inflation | undefined;
   readonly #around: Surroundings;
@@ -99,11 +94,8 @@ export class Connection {
     this.openedAt = clock.date();
     this.#heartbeat = new Heartbeat(around);
     this.maxFrame = limits.maxFrame;
-    const held = new HeldPieces(clock);
-    this.#held = held;
-    this.writer = new SocketWriter(socket as Socket, around, this, held);
-    const deflates = inflation !== undefined;
-    this.outgoing = new Outgoing(clock, this.writer, this, held, deflates);
+    this.writer = new SocketWriter(socket as Socket, around, this);
+    this.outgoing = new Outgoing(clock, this, inflation !== undefined);
     this.incoming = new Incoming(ws, socket, around, this, inflation);
     this.loop = new MessageLoop(around, this);
     ws.on("close", this.#onClose);
@@ -144,7 +136,7 @@ export class Connection {
   lose(losses: Losses | undefined, since = Infinity): void {
     if (!losses) return;
     const login = this.login!;
-    this.#held.noteLoss(Math.min(since, this.outgoing.doubt.since));
+    this.outgoing.noteLoss(since);
     login.losses = login.losses?.and(losses) ?? losses;
   }
 
@@ -187,7 +179,7 @@ export class Connection {
 
   /** Whether it is not known what its user may still get. */
   get isDoubted(): boolean {
-    return this.outgoing.doubt.isOpen;
+    return this.outgoing.isDoubted;
   }
 
   /**
@@ -278,8 +270,7 @@ export class Connection {
    * @returns a code if the connection has to fail for a reason that the client should know.
    */
   tick(now: number): "auth.timeout" | "auth.expired_token" | undefined {
-    if (this.#closing && now >= this.#closing.at)
-      this.close(this.#closing.code);
+    if (this.#closing && now >= this.#closing.at) this.close(this.#closing.code);
     if (this.#ended) return undefined;
     const asked = this.#heartbeat.look(now, {
       login: this.login,

@@ -13,10 +13,7 @@ import type { WorldState } from "../rules/world-state.js";
 
 /** Why a connection that logged in has to end. */
 type EndReason =
-  | "world.unknown_world"
-  | "auth.expired_token"
-  | "auth.invalid_token"
-  | "auth.denied";
+  "world.unknown_world" | "auth.expired_token" | "auth.invalid_token" | "auth.denied";
 
 /** How long a client may take to read its last frame before the connection closes, in milliseconds. */
 const RELOAD_DELAY = 2000;
@@ -44,10 +41,7 @@ export function reasonToEnd(
 }
 
 /** Sends the reason, and closes. @returns the error, for the interrupted work. */
-export function throwOut(
-  connection: Connection,
-  reason: EndReason | "auth.timeout",
-): LiveError {
+export function throwOut(connection: Connection, reason: EndReason | "auth.timeout"): LiveError {
   const error = new LiveError(reason);
   const frame = pushFrame("error", problemOf(error));
   const isUnknown = reason === "world.unknown_world";
@@ -59,10 +53,7 @@ export function throwOut(
  * Makes a client load everything again, and closes.
  * @param first a frame that is sent before.
  */
-export function reload(
-  connection: Connection,
-  first: Buffer = Buffer.alloc(0),
-): void {
+export function reload(connection: Connection, first: Buffer = Buffer.alloc(0)): void {
   connection.finish(
     Buffer.concat([first, pushFrame("connection.reload", {})]),
     Close.normal,
@@ -78,15 +69,10 @@ export function replace(connection: Connection): void {
 }
 
 /** Makes the push that brings a connection its new rights; undefined for none. */
-export type RightsFrame = (
-  connection: Connection,
-  state: WorldState,
-) => Buffer | undefined;
+export type RightsFrame = (connection: Connection, state: WorldState) => Buffer | undefined;
 
 /** The room that a screen shows, as its profile says. */
-export function roomOfScreen({
-  profile,
-}: Pick<UserRecord, "profile">): string | undefined {
+export function roomOfScreen({ profile }: Pick<UserRecord, "profile">): string | undefined {
   const { room_id } = profile ?? {};
   return typeof room_id === "string" && room_id !== "" ? room_id : undefined;
 }

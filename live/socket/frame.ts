@@ -23,19 +23,14 @@ const PONG = 0xa;
  * A text as the whole frame of a server, which is not masked (RFC 6455, section
  * 5.2). A frame that was made once can be written to any number of sockets.
  */
-export const textFrame = (text: string): Buffer =>
-  startOfFrame(text, Buffer.byteLength(text), 0);
+export const textFrame = (text: string): Buffer => startOfFrame(text, Buffer.byteLength(text), 0);
 
 /**
  * A text frame in pieces, to be written one after the other. The shared part is not
  * copied, so any number of frames can contain the same buffer.
  * @param shared UTF-8.
  */
-export function frameAround(
-  before: string,
-  shared: Buffer,
-  after: string,
-): readonly Buffer[] {
+export function frameAround(before: string, shared: Buffer, after: string): readonly Buffer[] {
   const end = Buffer.from(after);
   const size = Buffer.byteLength(before);
   return [startOfFrame(before, size, shared.length + end.length), shared, end];
@@ -73,9 +68,7 @@ function headSizeOf(bytes: Buffer, at: number): number {
 function sizeIn(bytes: Buffer, at: number): number {
   const length = bytes[at + 1]!;
   if (length < 126) return length;
-  return length === 126
-    ? bytes.readUInt16BE(at + 2)
-    : Number(bytes.readBigUInt64BE(at + 2));
+  return length === 126 ? bytes.readUInt16BE(at + 2) : Number(bytes.readBigUInt64BE(at + 2));
 }
 
 /** A ping without content. */
@@ -86,8 +79,7 @@ export const pongFrame = (content: Buffer): Buffer =>
   Buffer.concat([Buffer.from([FIN | PONG, content.length]), content]);
 
 /** A push, encoded and framed once for all receivers. */
-export const pushFrame = (name: string, data: unknown): Buffer =>
-  textFrame(jsonOf([name, data]));
+export const pushFrame = (name: string, data: unknown): Buffer => textFrame(jsonOf([name, data]));
 
 // Compresses frames by `permessage-deflate` (RFC 7692). No frame refers to an earlier one
 // (`server_no_context_takeover`), so each is compressed once, and all receivers who

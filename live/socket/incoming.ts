@@ -27,10 +27,7 @@ export function offersDeflate({ headers }: IncomingMessage): boolean {
     const [name, ...parameters] = offer.split(";").map((text) => text.trim());
     if (name !== NAME) return false;
     const names = parameters.map((text) => text.split("=", 1)[0]);
-    return (
-      parameters.every((text) => KNOWN.test(text)) &&
-      new Set(names).size === names.length
-    );
+    return parameters.every((text) => KNOWN.test(text)) && new Set(names).size === names.length;
   });
 }
 

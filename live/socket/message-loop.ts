@@ -92,7 +92,7 @@ export class MessageLoop {
     const { incoming } = this.#owner;
     incoming.busy = true;
     while (incoming.count > 0) {
-      const isDoubted = this.#owner.outgoing.doubt.isOpen;
+      const isDoubted = this.#owner.outgoing.isDoubted;
       if (this.#caused.length > 0 || isDoubted) await this.#settle();
       await this.#untilRead();
       this.#isInLine = true;
@@ -116,8 +116,8 @@ export class MessageLoop {
     try {
       const answer = await this.#owner.handle(message);
       // The user may have been banned while the message was carried out.
-      const inDoubt = outgoing.doubt.isOpen && this.#owner.login;
-      const isSure = !inDoubt || (await outgoing.doubt.ends());
+      const inDoubt = outgoing.isDoubted && this.#owner.login;
+      const isSure = !inDoubt || (await outgoing.isSure());
       // A command that changes something shows little else, and its client has to know.
       const isOver = !this.#hasWritten && outgoing.isOld(began);
       if (isSure && !isOver) outgoing.answer(answer, earlier);
@@ -151,7 +151,7 @@ export class MessageLoop {
   /** Waits for the pushes that messages before have caused. Others may hold them up for long. */
   #settle(): Promise<void> {
     const caused = this.#caused.splice(0);
-    const pushed = Promise.all([...caused, this.#owner.outgoing.doubt.known]);
+    const pushed = Promise.all([...caused, this.#owner.outgoing.known]);
     return new Promise((resolve) => {
       const stop = this.#ports.clock.after(LONGEST_WAIT, resolve);
       const goOn = () => {

@@ -5,13 +5,7 @@ import { jsonOf, SharedJson } from "../rules/encoding.js";
 import { Close, frameAround, textFrame } from "./frame.js";
 import type { Login } from "./login-state.js";
 import type { Message } from "./message-loop.js";
-import {
-  invalidPayload,
-  LiveError,
-  problemOf,
-  rateLimited,
-  doubtful,
-} from "../rules/problems.js";
+import { invalidPayload, LiveError, problemOf, rateLimited, doubtful } from "../rules/problems.js";
 import { liveErrorOf } from "./refusals.js";
 
 /** A command as it came. */
@@ -23,19 +17,12 @@ export interface Order {
 }
 
 /** Carries out a command. It throws at once if there is no such command, and otherwise rejects. */
-export type Dispatch = (
-  connection: Connection,
-  login: Login,
-  order: Order,
-) => Promise<unknown>;
+export type Dispatch = (connection: Connection, login: Login, order: Order) => Promise<unknown>;
 
 /** The ports of messages. */
 export interface MessagePorts {
   /** Logs a connection in. @returns the frame of the answer, in pieces. */
-  readonly logIn: (
-    connection: Connection,
-    payload: unknown,
-  ) => Promise<readonly Buffer[]>;
+  readonly logIn: (connection: Connection, payload: unknown) => Promise<readonly Buffer[]>;
   readonly dispatch: Dispatch;
   readonly metrics:
     | {
@@ -95,9 +82,7 @@ function echoOf(text: string, elements: readonly unknown[]): string {
 /** The text of an error frame. */
 function errorText(error: LiveError, id: string | undefined): string {
   const problem = JSON.stringify(problemOf(error));
-  return id === undefined
-    ? `["error",${problem}]`
-    : `["error",${id},${problem}]`;
+  return id === undefined ? `["error",${problem}]` : `["error",${id},${problem}]`;
 }
 
 /**
@@ -105,10 +90,7 @@ function errorText(error: LiveError, id: string | undefined): string {
  * @returns a function that gives the frame of the answer, in pieces. It rejects with unexpected errors.
  */
 export function messageHandler({ logIn, dispatch, metrics }: MessagePorts) {
-  return async (
-    connection: Connection,
-    { text, allowed }: Message,
-  ): Promise<readonly Buffer[]> => {
+  return async (connection: Connection, { text, allowed }: Message): Promise<readonly Buffer[]> => {
     let request: Request | undefined;
     try {
       request = readRequest(text);
@@ -118,8 +100,7 @@ export function messageHandler({ logIn, dispatch, metrics }: MessagePorts) {
       const refusal = liveErrorOf(error, request?.action);
       if (!refusal) throw error;
       // A read after the write failed.
-      const isDone =
-        refusal.code === "server.unavailable" && connection.loop.hasWritten;
+      const isDone = refusal.code === "server.unavailable" && connection.loop.hasWritten;
       const known = isDone ? doubtful() : refusal;
       // Clients come back when a connection ends. After an error they would wait.
       if (!connection.login && known.code === "server.unavailable") {
@@ -130,10 +111,7 @@ export function messageHandler({ logIn, dispatch, metrics }: MessagePorts) {
     }
   };
 
-  async function answer(
-    connection: Connection,
-    request: Request,
-  ): Promise<readonly Buffer[]> {
+  async function answer(connection: Connection, request: Request): Promise<readonly Buffer[]> {
     const { action, id, payload, elements } = request;
     if (action === "ping") return [textFrame(pong(request))];
     if (!connection.login) {
@@ -171,8 +149,7 @@ function lossesIn({ text, elements }: Request): Faults | undefined {
   const { length } = elements;
   if (length === 1) return undefined;
   // Most clients write it as JSON.stringify() does, which loses nothing.
-  if (text.length <= SHORT && JSON.stringify(elements) === text)
-    return undefined;
+  if (text.length <= SHORT && JSON.stringify(elements) === text) return undefined;
   return findLosses(elementIn(text, length - 1, length))?.faults;
 }
 

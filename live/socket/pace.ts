@@ -76,11 +76,7 @@ export class Pace {
    */
   take(): boolean | undefined {
     if (this.#commands.take()) return true;
-    this.#refusals ??= new TokenBucket(
-      this.#commands.rate,
-      BURST,
-      this.#commands.clock,
-    );
+    this.#refusals ??= new TokenBucket(this.#commands.rate, BURST, this.#commands.clock);
     return this.#refusals.take() ? false : undefined;
   }
 
@@ -168,11 +164,6 @@ export class Buckets {
   /** Takes tokens of a key. @returns whether there were enough; otherwise it takes none. */
   take(key: string, count: number): boolean {
     return this.#of(key).take(count);
-  }
-
-  /** Takes tokens, at most a burst, even in advance: the next caller waits for them. */
-  spend(key: string, count: number): void {
-    this.#of(key).spend(Math.min(count, this.rate * this.burst));
   }
 
   #of(key: string): TokenBucket {

@@ -20,10 +20,7 @@ import {
  * @param action the command of the message.
  * @returns undefined for an unexpected fault.
  */
-export function liveErrorOf(
-  error: unknown,
-  action: unknown,
-): LiveError | undefined {
+export function liveErrorOf(error: unknown, action: unknown): LiveError | undefined {
   if (error instanceof LiveError) return error;
   if (!(error instanceof StoreError)) return undefined;
   const { problem, field, message } = error;

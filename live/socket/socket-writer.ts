@@ -13,6 +13,8 @@ interface WriterPorts {
 /** The connection that has the socket. */
 interface Owner {
   readonly ended: boolean;
+  /** What it holds counts as unsent. */
+  readonly outgoing: { readonly heldSize: number };
   /** The system has not taken a whole write. */
   watchBacklog(): void;
   /** Ends at once, as its client does not read. */
@@ -27,8 +29,6 @@ export class SocketWriter {
   readonly #socket: Socket;
   readonly #ports: WriterPorts;
   readonly #owner: Owner;
-  /** They count as unsent. */
-  readonly #held: { readonly size: number };
   /** Pieces to be written at the end of this turn of the event loop, of one or more frames. */
   #out: Buffer[] = [];
   #outSize = 0;
@@ -42,21 +42,15 @@ export class SocketWriter {
   /** The size of the last state of the world. The next one waits until it is read. */
   #stateSize = 0;
 
-  constructor(
-    socket: Socket,
-    ports: WriterPorts,
-    owner: Owner,
-    held: { readonly size: number },
-  ) {
+  constructor(socket: Socket, ports: WriterPorts, owner: Owner) {
     this.#socket = socket;
     this.#ports = ports;
     this.#owner = owner;
-    this.#held = held;
   }
 
   /** How many bytes wait until the client reads. */
   get unsent(): number {
-    return this.#socket.writableLength + this.#outSize + this.#held.size;
+    return this.#socket.writableLength + this.#outSize + this.#owner.outgoing.heldSize;
   }
 
   /**
@@ -121,8 +115,7 @@ export class SocketWriter {
    * @returns whether it has.
    */
   dropIfSlow(): boolean {
-    const most =
-      this.#ports.limits.maxUnsent + this.#answerSize + this.#stateSize;
+    const most = this.#ports.limits.maxUnsent + this.#answerSize + this.#stateSize;
     if (this.unsent <= most) return false;
     this.#owner.dropAsSlow();
     return true;
@@ -229,9 +222,7 @@ export class Pump {
   async drained(): Promise<void> {
     const count = this.#added;
     if (this.#written === count) return;
-    await new Promise<void>((resolve) =>
-      this.#waiting.push({ count, resolve }),
-    );
+    await new Promise<void>((resolve) => this.#waiting.push({ count, resolve }));
   }
 
   readonly #run = (): void => {

@@ -1,7 +1,8 @@
 import type { Duplex } from "node:stream";
+import type { FastifyBaseLogger } from "fastify";
 import type { WebSocket } from "ws";
 import { detach } from "../../db/detach.js";
-import { StoreError } from "../../db/contract/store.js";
+import { StoreError, type WorldStore } from "../../db/contract/store.js";
 import { Connection, type Surroundings } from "./connection.js";
 import { throwOut } from "./endings.js";
 import { Close, pushFrame } from "./frame.js";
@@ -9,21 +10,70 @@ import { Agenda, TICK } from "./heartbeat.js";
 import { Inflation } from "./incoming.js";
 import type { Refused } from "./upgrade.js";
 import { messageHandler, type MessagePorts } from "./messages.js";
-import type { FastifyBaseLogger } from "fastify";
 import type { LiveLimits } from "../../config.js";
 import type { Clock } from "../../db/log/clock.js";
 import type { Random } from "../../db/log/random.js";
-import type { WorldStore } from "../../db/contract/store.js";
 import type { Backlog } from "./backlog.js";
 import { LiveError, problemOf, unavailable } from "../rules/problems.js";
 import { Turns } from "./pace.js";
-import { Waiting } from "./waiting.js";
+import { networkOf } from "../../plugins/limits/guests.js";
+
+/** The least bound, for servers that take few websockets. */
+const LEAST = 100;
+
+/** A websocket, with the address of its client. */
+interface Addressed {
+  readonly address: string;
+}
+
+/**
+ * The websockets of a process that have not logged in, by the network of their client. A login
+ * takes milliseconds, so few wait, also when a whole venue comes through one address at once.
+ */
+export class Waiting {
+  readonly #most: number;
+  readonly #sockets = new Set<Addressed>();
+  readonly #counts = new Map<string, number>();
+
+  /** @param connections how many websockets the process takes; one network has a tenth of them. */
+  constructor(connections: number) {
+    this.#most = Math.max(LEAST, Math.floor(connections / 10));
+  }
+
+  /** Whether no other websocket from an address may wait. This machine has no bound. */
+  isFull(address: string): boolean {
+    const network = networkOf(address);
+    return network !== undefined && this.#countOf(network) >= this.#most;
+  }
+
+  /** A websocket has opened. */
+  add(socket: Addressed): void {
+    this.#sockets.add(socket);
+    this.#count(socket, 1);
+  }
+
+  /** A websocket has logged in or closed; afterwards, calls with it change nothing. */
+  delete(socket: Addressed): void {
+    if (this.#sockets.delete(socket)) this.#count(socket, -1);
+  }
+
+  #countOf(network: string): number {
+    return this.#counts.get(network) ?? 0;
+  }
+
+  #count({ address }: Addressed, by: 1 | -1): void {
+    const network = networkOf(address);
+    if (network === undefined) return;
+    const count = this.#countOf(network) + by;
+    if (count > 0) this.#counts.set(network, count);
+    else this.#counts.delete(network);
+  }
+}
 
 /** How long a client may take to read about a fault of the server, in milliseconds. */
 const FATAL_DELAY = 500;
 
-const problemFrame = (error: LiveError): Buffer =>
-  pushFrame("error", problemOf(error));
+const problemFrame = (error: LiveError): Buffer => pushFrame("error", problemOf(error));
 
 /** The ports of connections to the other floors. */
 export interface SocketPorts extends MessagePorts {
@@ -72,7 +122,12 @@ export class Sockets {
     this.#ahead = clock.date() - clock.now();
     this.#waiting = new Waiting(limits.maxConnections);
     this.#around = {
-      ...{ clock, random, pump, backlog, limits, metrics },
+      clock,
+      random,
+      pump,
+      backlog,
+      limits,
+      metrics,
       turns: new Turns(clock),
       handle: messageHandler({
         ...ports,
@@ -126,15 +181,9 @@ export class Sockets {
     deflates = false,
     base?: string,
   ): void {
-    const inflation = deflates
-      ? new Inflation(this.#ports.limits.maxFrame)
-      : undefined;
+    const inflation = deflates ? new Inflation(this.#ports.limits.maxFrame) : undefined;
     inflation?.attach(ws);
-    const connection = new Connection(
-      ...([world, ws, socket, address] as const),
-      this.#around,
-      ...([inflation, base] as const),
-    );
+    const connection = new Connection(world, ws, socket, address, this.#around, inflation, base);
     const { id } = connection;
     const { sockets, log, store, hasPeople, persist } = this.#ports;
     sockets.set(id, connection);

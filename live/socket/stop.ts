@@ -16,16 +16,16 @@ const SPREAD_ALONE = 300;
  * would overload another process.
  * @param sockets the open ones.
  * @param isAlone whether there is no other process.
- * @param patience how long the server waits before it stops, in milliseconds. The
+ * @param timeout how long the server waits before it stops, in milliseconds. The
  *   steps take a part of it, and so does the wait for clients that do not answer.
  */
 export async function closeAll(
   clock: Clock,
   sockets: ReadonlyMap<string, Connection>,
-  patience: number,
+  timeout: number,
   isAlone: boolean,
 ): Promise<void> {
-  const within = Math.min(isAlone ? SPREAD_ALONE : SPREAD, 0.3 * patience);
+  const within = Math.min(isAlone ? SPREAD_ALONE : SPREAD, 0.3 * timeout);
   const open = [...sockets.values()];
   const step = Math.ceil(open.length / STEPS);
   for (let i = 0; i < open.length; i += step) {
@@ -34,7 +34,7 @@ export async function closeAll(
     }
     if (step > 1) await sleep(clock, within / STEPS);
   }
-  const deadline = clock.now() + Math.min(2000, 0.3 * patience);
+  const deadline = clock.now() + Math.min(2000, 0.3 * timeout);
   while (sockets.size > 0 && clock.now() < deadline) {
     await sleep(clock, 20);
   }

@@ -20,12 +20,7 @@ export interface UpgradeOptions {
   sockets: WebSocketServer;
   /** Why no websocket is taken now; undefined if it is. */
   refuse: (request: IncomingMessage) => Refused | undefined;
-  onOpen: (
-    ws: WebSocket,
-    socket: Duplex,
-    world: string,
-    request: IncomingMessage,
-  ) => void;
+  onOpen: (ws: WebSocket, socket: Duplex, world: string, request: IncomingMessage) => void;
 }
 
 /**
@@ -33,46 +28,38 @@ export interface UpgradeOptions {
  * answered as if it had none, as RFC 9110, section 7.8, allows: some clients of
  * HTTP/1.1 offer `h2c` with every request.
  */
-export function acceptUpgrades(
-  server: Server,
-  { sockets, refuse, onOpen }: UpgradeOptions,
-): void {
-  server.on(
-    "upgrade",
-    (request: IncomingMessage, socket: Duplex, head: Buffer) => {
-      // Node.js no longer listens.
-      socket.on("error", destroy);
-      // Earlier requests of the connection may still wait for their answers.
-      whenItsTurn(socket as Socket, () => {
-        if (socket.destroyed) return;
-        const world = worldIn(request);
-        if (world === undefined) {
-          socket.off("error", destroy);
-          asPlainRequest(server, request, socket as Socket, head);
-          return;
-        }
-        // RFC 6455, section 4.2.1.
-        if (request.httpVersion !== "1.1") {
-          refuseWith(socket, 400, "A websocket needs HTTP/1.1.");
-          return;
-        }
-        const fault = faultOf(request);
-        if (fault) {
-          refuseWith(socket, 400, fault.message);
-          return;
-        }
-        const refused = refuse(request);
-        if (refused) {
-          const { status, detail } = refused;
-          refuseWith(socket, status, detail, "Retry-After: 5\r\n");
-          return;
-        }
-        sockets.handleUpgrade(request, socket, head, (ws) =>
-          onOpen(ws, socket, world, request),
-        );
-      });
-    },
-  );
+export function acceptUpgrades(server: Server, { sockets, refuse, onOpen }: UpgradeOptions): void {
+  server.on("upgrade", (request: IncomingMessage, socket: Duplex, head: Buffer) => {
+    // Node.js no longer listens.
+    socket.on("error", destroy);
+    // Earlier requests of the connection may still wait for their answers.
+    whenItsTurn(socket as Socket, () => {
+      if (socket.destroyed) return;
+      const world = worldIn(request);
+      if (world === undefined) {
+        socket.off("error", destroy);
+        asPlainRequest(server, request, socket as Socket, head);
+        return;
+      }
+      // RFC 6455, section 4.2.1.
+      if (request.httpVersion !== "1.1") {
+        refuseWith(socket, 400, "A websocket needs HTTP/1.1.");
+        return;
+      }
+      const fault = faultOf(request);
+      if (fault) {
+        refuseWith(socket, 400, fault.message);
+        return;
+      }
+      const refused = refuse(request);
+      if (refused) {
+        const { status, detail } = refused;
+        refuseWith(socket, status, detail, "Retry-After: 5\r\n");
+        return;
+      }
+      sockets.handleUpgrade(request, socket, head, (ws) => onOpen(ws, socket, world, request));
+    });
+  });
 }
 
 /** A listener of its own would keep the request in memory for as long as the socket. */
@@ -102,8 +89,7 @@ function worldIn(request: IncomingMessage): string | undefined {
  * pipelined behind it, so other offers come here.
  */
 export const isTaken = ({ headers }: IncomingMessage): boolean =>
-  headers["transfer-encoding"] === undefined &&
-  !Number(headers["content-length"] ?? 0);
+  headers["transfer-encoding"] === undefined && !Number(headers["content-length"] ?? 0);
 
 /** Headers of an offer to use another protocol. */
 const OFFER = new Set(["upgrade", "http2-settings"]);
@@ -120,9 +106,7 @@ function asPlainRequest(
     const [name = "", value = ""] = rawHeaders.slice(i, i + 2);
     const lower = name.toLowerCase();
     if (OFFER.has(lower)) continue;
-    lines.push(
-      `${name}: ${lower === "connection" ? withoutOffer(value) : value}`,
-    );
+    lines.push(`${name}: ${lower === "connection" ? withoutOffer(value) : value}`);
   }
   // The parser read headers as Latin-1.
   const start = Buffer.from(`${lines.join("\r\n")}\r\n\r\n`, "latin1");
@@ -157,18 +141,12 @@ function refuseWith(
  * The URL of the server as the client of a websocket reached it, without a slash at its end.
  * @param isProxied whether headers of a proxy count.
  */
-export function socketBase(
-  { headers, socket }: IncomingMessage,
-  isProxied: boolean,
-): string {
+export function socketBase({ headers, socket }: IncomingMessage, isProxied: boolean): string {
   const forwarded = (name: string): string | undefined => {
     const value = isProxied ? headers[name] : undefined;
-    return typeof value === "string"
-      ? value.split(",", 1)[0]!.trim().toLowerCase()
-      : undefined;
+    return typeof value === "string" ? value.split(",", 1)[0]!.trim().toLowerCase() : undefined;
   };
   const host = forwarded("x-forwarded-host") ?? headers.host ?? "";
-  const isSecure =
-    "encrypted" in socket || forwarded("x-forwarded-proto") === "https";
+  const isSecure = "encrypted" in socket || forwarded("x-forwarded-proto") === "https";
   return isHost(host) ? `${isSecure ? "https" : "http"}://${host}` : "";
 }

@@ -1,8 +1,4 @@
-import {
-  commands,
-  pushes,
-  type CommandName,
-} from "../../schemas/live/index.js";
+import { commands, pushes, type CommandName } from "../../schemas/live/index.js";
 import type { JsonObject } from "../../schemas/openapi/openapi-schema.js";
 import { worldId } from "../../schemas/plain/texts.js";
 import { messagesOfChannel } from "./messages.js";
@@ -32,11 +28,7 @@ const command = (
 });
 
 /** The server sends a frame without a request. */
-const push = (
-  title: string,
-  summary: string,
-  ...keys: string[]
-): JsonObject => ({
+const push = (title: string, summary: string, ...keys: string[]): JsonObject => ({
   action: "send",
   channel,
   title,
@@ -46,14 +38,10 @@ const push = (
 
 function operations(requirements: Requirements | undefined): JsonObject {
   const all: JsonObject = {
-    authenticate: command(
-      "authenticate",
-      ["push.authenticated", "error.authenticate"],
-      { summary: "Logs in. Only ping works before." },
-    ),
-    ping: command("ping", ["success.ping"], {
-      summary: "Asks whether the connection works.",
+    authenticate: command("authenticate", ["push.authenticated", "error.authenticate"], {
+      summary: "Logs in. Only ping works before.",
     }),
+    ping: command("ping", ["success.ping"], { summary: "Asks whether the connection works." }),
   };
   for (const name of Object.keys(commands) as CommandName[]) {
     all[name] = command(name, [`success.${name}`, `error.${name}`], {
@@ -83,20 +71,13 @@ function operations(requirements: Requirements | undefined): JsonObject {
 }
 
 /** The server as clients see it; a variable where its address is not known. */
-function serverOf(
-  publicUrl: string | undefined,
-  tls: string,
-  plain: string,
-): JsonObject {
+function serverOf(publicUrl: string | undefined, tls: string, plain: string): JsonObject {
   if (publicUrl === undefined) {
     return {
       host: "{host}",
       protocol: plain,
       variables: {
-        host: {
-          default: "127.0.0.1:8375",
-          description: "The host and port of this server.",
-        },
+        host: { default: "127.0.0.1:8375", description: "The host and port of this server." },
       },
     };
   }
@@ -155,7 +136,8 @@ export function asyncapiDocument({
       parameters,
       messages: {
         change: {
-          ...{ name: "change", title: "change" },
+          name: "change",
+          title: "change",
           summary: "Something changed. Ignore types that you don't know.",
           payload: { $ref: "#/components/schemas/FeedEntry" },
         },

@@ -17,9 +17,7 @@ export default fp<{
   requirements?: Requirements;
 }>(
   async (app, { publicUrl, requirements }) => {
-    app.decorate("asyncapi", () =>
-      asyncapiDocument({ version, publicUrl, requirements }),
-    );
+    app.decorate("asyncapi", () => asyncapiDocument({ version, publicUrl, requirements }));
   },
   { name: "asyncapi" },
 );

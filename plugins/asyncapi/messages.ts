@@ -4,12 +4,7 @@ import {
   strangeErrors,
   unaskedErrors,
 } from "../../schemas/live/errors.js";
-import {
-  commands,
-  Login,
-  pushes,
-  type CommandName,
-} from "../../schemas/live/index.js";
+import { commands, Login, pushes, type CommandName } from "../../schemas/live/index.js";
 import type { JsonObject } from "../../schemas/openapi/openapi-schema.js";
 import { pascalCase } from "../../schemas/feed-data.js";
 import { titled, toAsyncapiSchema, unsupportedErrors } from "./schemas.js";
@@ -41,10 +36,7 @@ const FRAME_PARTS = ["Word", "Value", "Data"];
 const correlationId = { location: "$message.payload#/1" };
 
 const problemOf = (codes: readonly string[]): JsonObject => ({
-  allOf: [
-    { $ref: "#/components/schemas/LiveProblem" },
-    { properties: { code: { enum: codes } } },
-  ],
+  allOf: [{ $ref: "#/components/schemas/LiveProblem" }, { properties: { code: { enum: codes } } }],
 });
 
 const refusal = (name: string, codes: readonly string[]): JsonObject => ({
@@ -52,12 +44,7 @@ const refusal = (name: string, codes: readonly string[]): JsonObject => ({
   title: name,
   summary: `${name} failed.`,
   correlationId,
-  payload: frame(
-    `${pascalCase(name)}Refusal`,
-    { const: "error" },
-    id,
-    problemOf(codes),
-  ),
+  payload: frame(`${pascalCase(name)}Refusal`, { const: "error" }, id, problemOf(codes)),
 });
 
 function messagesOf(name: CommandName): [string, JsonObject][] {
@@ -105,11 +92,7 @@ function pushMessages(): [string, JsonObject][] {
       name,
       title: name,
       summary: `${summary}.`,
-      payload: frame(
-        `${pascalCase(name)}Push`,
-        { const: name },
-        toAsyncapiSchema(data),
-      ),
+      payload: frame(`${pascalCase(name)}Push`, { const: name }, toAsyncapiSchema(data)),
     },
   ]);
 }
@@ -119,11 +102,7 @@ const login = (): Record<string, JsonObject> => ({
     name: "authenticate",
     title: "authenticate",
     summary: "Logs in.",
-    payload: frame(
-      "AuthenticateCommand",
-      { const: "authenticate" },
-      toAsyncapiSchema(Login),
-    ),
+    payload: frame("AuthenticateCommand", { const: "authenticate" }, toAsyncapiSchema(Login)),
     examples: [
       { payload: ["authenticate", { client_id: "0b7a7d5e-9f2b" }] },
       { payload: ["authenticate", { token: "eyJhbGciOiJIUzI1NiJ9.e30.x" }] },
@@ -133,11 +112,7 @@ const login = (): Record<string, JsonObject> => ({
     name: "error",
     title: "authenticate",
     summary: "The login failed. The connection stays open.",
-    payload: frame(
-      "AuthenticateRefusal",
-      { const: "error" },
-      problemOf(loginErrors),
-    ),
+    payload: frame("AuthenticateRefusal", { const: "error" }, problemOf(loginErrors)),
   },
 });
 
@@ -162,17 +137,12 @@ const errors: Record<string, JsonObject> = {
     name: "error",
     title: "error",
     summary: "Something failed that is not a command with an id.",
-    payload: frame(
-      "UnaskedError",
-      { const: "error" },
-      problemOf(unaskedErrors),
-    ),
+    payload: frame("UnaskedError", { const: "error" }, problemOf(unaskedErrors)),
   },
   "error.unknown_command": {
     name: "error",
     title: "error",
-    summary:
-      "The answer to a command that does not exist. Without an id if it had none.",
+    summary: "The answer to a command that does not exist. Without an id if it had none.",
     correlationId,
     payload: frame(
       "UnknownCommand",

@@ -17,10 +17,7 @@ import {
 } from "../../schemas/live/index.js";
 import { pascalCase } from "../../schemas/feed-data.js";
 import { AnyObject } from "../../schemas/live/values.js";
-import {
-  toOpenapiSchema,
-  type JsonObject,
-} from "../../schemas/openapi/openapi-schema.js";
+import { toOpenapiSchema, type JsonObject } from "../../schemas/openapi/openapi-schema.js";
 
 /** The schemas that get a name in the document; a name of OpenAPI means the same here. */
 const named: Record<string, TSchema> = {
@@ -46,10 +43,7 @@ let names: Map<string, string> | undefined;
 
 function nameOf(part: object): string | undefined {
   names ??= new Map(
-    Object.entries(named).map(([name, schema]) => [
-      JSON.stringify(toOpenapiSchema(schema)),
-      name,
-    ]),
+    Object.entries(named).map(([name, schema]) => [JSON.stringify(toOpenapiSchema(schema)), name]),
   );
   return names.get(JSON.stringify(part));
 }
@@ -69,19 +63,11 @@ function withRefs(part: unknown): unknown {
 
 function innerRefs(part: object): unknown {
   if (Array.isArray(part)) return part.map(withRefs);
-  return Object.fromEntries(
-    Object.entries(part).map(([key, inner]) => [key, withRefs(inner)]),
-  );
+  return Object.fromEntries(Object.entries(part).map(([key, inner]) => [key, withRefs(inner)]));
 }
 
 /** Keywords of parts that generators make a class or a list of words of. */
-const CLASSES = [
-  "properties",
-  "additionalProperties",
-  "enum",
-  "anyOf",
-  "allOf",
-];
+const CLASSES = ["properties", "additionalProperties", "enum", "anyOf", "allOf"];
 
 /** A schema whose parts have titles, by which generators name what they make of them. */
 export function titled(schema: JsonObject, title: string): JsonObject {
@@ -103,10 +89,7 @@ export function titled(schema: JsonObject, title: string): JsonObject {
         ]),
       ),
     }),
-    ...(items !== undefined &&
-      !Array.isArray(items) && {
-        items: part(items, "Item"),
-      }),
+    ...(items !== undefined && !Array.isArray(items) && { items: part(items, "Item") }),
     ...(additionalProperties !== undefined && {
       additionalProperties: part(additionalProperties, "Value"),
     }),
@@ -123,15 +106,11 @@ export const unsupportedErrors: readonly string[] = liveModules.map(
 
 const codes: readonly (readonly [string, string])[] = [
   ...Object.entries(liveErrors),
-  ...unsupportedErrors.map(
-    (code) => [code, "The module has no such command."] as const,
-  ),
+  ...unsupportedErrors.map((code) => [code, "The module has no such command."] as const),
 ];
 
 function problemSchema(): JsonObject {
-  const { properties, ...rest } = innerRefs(
-    toOpenapiSchema(LiveProblem),
-  ) as JsonObject;
+  const { properties, ...rest } = innerRefs(toOpenapiSchema(LiveProblem)) as JsonObject;
   return {
     description: "Why a command failed. Programs read the code.",
     ...rest,
@@ -142,10 +121,7 @@ function problemSchema(): JsonObject {
 /** The named schemas that `document` refers to, directly or through others. */
 export function schemasFor(document: unknown): JsonObject {
   const all: Record<string, JsonObject> = {
-    CommandId: {
-      description:
-        "Any JSON. It comes back in the answer; most clients count from 1.",
-    },
+    CommandId: { description: "Any JSON. It comes back in the answer; most clients count from 1." },
     ErrorCode: {
       description: "Why a command failed, for programs.",
       type: "string",
@@ -166,6 +142,4 @@ export function schemasFor(document: unknown): JsonObject {
 }
 
 const refsOf = (part: unknown): string[] =>
-  [...JSON.stringify(part).matchAll(/"#\/components\/schemas\/(\w+)"/g)].map(
-    ([, name]) => name!,
-  );
+  [...JSON.stringify(part).matchAll(/"#\/components\/schemas\/(\w+)"/g)].map(([, name]) => name!);

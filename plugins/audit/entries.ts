@@ -25,18 +25,15 @@ export function typesOf(text: string | undefined): string[] | undefined {
 }
 
 /** Entries of the audit as programs get them. */
-export async function shownEntries(
-  store: Store,
-  world: string,
-  entries: readonly AuditEntry[],
-) {
+export async function shownEntries(store: Store, world: string, entries: readonly AuditEntry[]) {
   const names = await namesOf(
     store,
     world,
     entries.map(({ by }) => by),
   );
   return entries.map(({ number, at, by, ...rest }) => ({
-    ...{ id: number, at: new Date(at).toISOString() },
+    id: number,
+    at: new Date(at).toISOString(),
     by: authorOf(by, names),
     ...rest,
   }));

@@ -33,7 +33,4 @@ export const tokenAuthor = (authorization: string | undefined): Author => ({
 });
 
 const digestOf = (authorization: string | undefined): string =>
-  createHash("sha256")
-    .update(tokenIn(authorization)!)
-    .digest("hex")
-    .slice(0, DIGEST);
+  createHash("sha256").update(tokenIn(authorization)!).digest("hex").slice(0, DIGEST);

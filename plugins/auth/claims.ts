@@ -1,10 +1,6 @@
 import type { FileRecords } from "../../db/contract/store.js";
 import type { TraitMapping } from "../../schemas/issuers.js";
-import {
-  firstOf,
-  trait as traitText,
-  lengthOf,
-} from "../../schemas/plain/texts.js";
+import { firstOf, trait as traitText, lengthOf } from "../../schemas/plain/texts.js";
 
 /** The verified claims of another issuer. */
 export type ForeignClaims = Readonly<Record<string, unknown>>;
@@ -57,10 +53,7 @@ const isTrait = (text: string): boolean =>
 const MAX_NAME = 200;
 
 /** What a person is called, as far as claims tell (OpenID Connect Core, section 5.1). */
-function nameIn({
-  name,
-  preferred_username,
-}: ForeignClaims): string | undefined {
+function nameIn({ name, preferred_username }: ForeignClaims): string | undefined {
   const given = [name, preferred_username].find(
     (it) => typeof it === "string" && it.trim() !== "",
   ) as string | undefined;

@@ -80,9 +80,7 @@ export class ForeignTokens {
       pretalxId: undefined,
       traits: traitsOf(payload, traits),
       // A `profile` of OpenID Connect is the address of a page.
-      profile: isProfile(profile)
-        ? profile
-        : await profileOf(payload, worldId, this.#files),
+      profile: isProfile(profile) ? profile : await profileOf(payload, worldId, this.#files),
       notBefore: nbf as number,
       expires: exp as number,
     };
@@ -112,8 +110,7 @@ async function payloadOf(
         try {
           return (await jwtVerify(token, key, options)).payload;
         } catch (failure) {
-          const isOther =
-            failure instanceof errors.JWSSignatureVerificationFailed;
+          const isOther = failure instanceof errors.JWSSignatureVerificationFailed;
           if (!isOther) throw failure;
         }
       }
@@ -125,10 +122,7 @@ async function payloadOf(
       throw new IdentityError("expired", "The token has expired.");
     }
     if (error instanceof errors.JWTClaimValidationFailed) {
-      throw new IdentityError(
-        "invalid",
-        `The ${error.claim} of the token is not valid.`,
-      );
+      throw new IdentityError("invalid", `The ${error.claim} of the token is not valid.`);
     }
     // Another signature, a key that cannot be read, or a header that is not supported.
     return undefined;

@@ -1,33 +1,17 @@
+import { createHash, timingSafeEqual } from "node:crypto";
 import type {
   FastifyInstance,
   FastifyRequest,
   onRequestAsyncHookHandler,
-  onRequestHookHandler,
   RouteOptions,
 } from "fastify";
 import type { UserRecord, Versioned } from "../../db/contract/store.js";
-import {
-  CALL,
-  isWithheld,
-  may,
-  type PermissionKey,
-  SEE,
-} from "../../schemas/plain/permissions.js";
+import { CALL, isWithheld, may, type PermissionKey, SEE } from "../../schemas/plain/permissions.js";
 import { expectPermissions } from "../options.js";
 import type { Room } from "../../schemas/rooms.js";
 import type { World } from "../../schemas/worlds.js";
-import {
-  forbidden,
-  missing,
-  type Refusal,
-  unauthenticated,
-} from "../http/errors.js";
-import {
-  type Credentials,
-  type Identified,
-  type Identity,
-  IdentityError,
-} from "./identity.js";
+import { forbidden, missing, type Refusal, unauthenticated } from "../http/errors.js";
+import { type Credentials, type Identified, type Identity, IdentityError } from "./identity.js";
 
 // Identities and rights over HTTP: the guard enforces the declaration of each route, and
 // a refused caller gets 401 or 403.
@@ -43,8 +27,7 @@ export type Admission = (request: FastifyRequest) => void | Promise<void>;
  * `world.api` and each of these keys, on the room if the path names one; or the
  * callers that a function admits.
  */
-export type Requirement =
-  "public" | readonly (PermissionKey | OwnPermissionKey)[] | Admission;
+export type Requirement = "public" | readonly (PermissionKey | OwnPermissionKey)[] | Admission;
 
 /**
  * A permission key of an embedder, which the option `permissions` of foyer names. The type still
@@ -103,12 +86,10 @@ export async function routesRequire(
 export function guardOf(
   app: FastifyInstance,
   { method, url, config }: RouteOptions,
-): onRequestHookHandler | onRequestAsyncHookHandler | undefined {
+): onRequestAsyncHookHandler | undefined {
   const requires = config?.requires ?? (app as Scope)[kRequires];
   if (requires === undefined) {
-    throw new Error(
-      `${String(method)} ${url} does not declare what it requires (config.requires)`,
-    );
+    throw new Error(`${String(method)} ${url} does not declare what it requires (config.requires)`);
   }
   if (requires === "public") return undefined;
   if (typeof requires === "function") return guardBy(requires);
@@ -123,17 +104,13 @@ function guardBy(admission: Admission): onRequestAsyncHookHandler {
   };
 }
 
-function guardCalls(requires: readonly PermissionKey[]): onRequestHookHandler {
+function guardCalls(requires: readonly PermissionKey[]): onRequestAsyncHookHandler {
   const admission = (request: FastifyRequest) => authorize(request, requires);
-  return function guard(request, reply, done) {
+  return async function guard(request, reply) {
     request.admission = admission;
-    const admitted = () => {
-      // A shared cache must not give one caller's answer to another.
-      reply.header("cache-control", "private, no-cache");
-      done();
-    };
-    if (isAdmittedAtOnce(request, requires)) admitted();
-    else admission(request).then(admitted, done);
+    await admission(request);
+    // A shared cache must not give one caller's answer to another.
+    reply.header("cache-control", "private, no-cache");
   };
 }
 
@@ -165,8 +142,7 @@ export function credentialsIn(header: string | undefined): Credentials {
 
 /**
  * Admits a caller who has `world.api` and every key of `requires`, and whom moderation leaves
- * them. Sets
- * `request.caller`, `request.world`, and `request.room` if the path names one.
+ * them. Sets `request.caller`, `request.world`, and `request.room` if the path names one.
  * @throws {Refusal} 401 or 403.
  */
 export async function authorize(
@@ -184,97 +160,72 @@ export async function authorize(
     throw refusalOf(error, authorization);
   }
   const { identity, world } = found;
-  if (!may(identity, CALL, { world: world.value })) throw forbidden();
-  const { tokenId } = identity;
-  const room =
-    room_id === undefined
-      ? undefined
-      : await store.rooms.get(world_id, room_id);
-  const user =
-    tokenId === undefined
-      ? undefined
-      : await store.users.find(world_id, { tokenId });
-  if (admit(request, requires, found, room, user)) return;
-  const state = user?.moderation_state ?? "";
-  const place = { world: world.value };
-  // A room that the caller may not see is as good as none.
-  const isHidden =
-    room_id !== undefined &&
-    !(room && may(identity, SEE, { ...place, room: room.value }));
-  throw isHidden ? missing({ identity, state, ...place }, "room") : forbidden();
-}
-
-/**
- * Does the same without waiting, for a caller whom {@link authorize} would admit. Its promises
- * would take 3 to 7 % of a read.
- * @returns false if {@link authorize} has to decide.
- */
-function isAdmittedAtOnce(
-  request: FastifyRequest,
-  requires: readonly PermissionKey[],
-): boolean {
-  const { recognize, store } = request.server;
-  const token = tokenIn(request.headers.authorization);
-  if (token === undefined || !store.atOnce) return false;
-  const { world_id, room_id } = request.params as Named;
-  try {
-    return store.atOnce((rows) => {
-      const found = recognize(token, world_id, rows.world);
-      if (!found) return false;
-      const { tokenId } = found.identity;
-      const room =
-        room_id === undefined ? undefined : rows.room(world_id, room_id);
-      const user =
-        tokenId === undefined ? undefined : rows.user(world_id, tokenId);
-      return admit(request, requires, found, room, user);
-    });
-  } catch {
-    // The refusal, or the fault of the store, comes from there, too.
-    return false;
-  }
-}
-
-/**
- * Decides on a caller, and sets the fields of the request if they are admitted.
- * @param room the room that the path names, unless there is none.
- * @param user the user that the token names, unless there is none.
- */
-function admit(
-  request: FastifyRequest,
-  requires: readonly PermissionKey[],
-  { identity, world }: Identified,
-  room: Versioned<Room> | undefined,
-  user: UserRecord | undefined,
-): boolean {
-  const { room_id } = request.params as Named;
   const place: { world: World; room?: Room } = { world: world.value };
-  if (!may(identity, CALL, place)) return false;
-  if (room_id !== undefined) {
-    if (!room) return false;
-    place.room = room.value;
-  }
-  if (!may(identity, requires, place)) return false;
+  if (!may(identity, CALL, place)) throw forbidden();
+  const { tokenId } = identity;
+  const room = room_id === undefined ? undefined : await store.rooms.get(world_id, room_id);
+  const user = tokenId === undefined ? undefined : await store.users.find(world_id, { tokenId });
   const state = user?.moderation_state ?? "";
+  if (room) place.room = room.value;
   // Of a silenced user, moderation takes all but a few keys.
-  if (state === "banned") return false;
-  if (requires.some((key) => isWithheld(state, key))) return false;
+  const isAdmitted =
+    (room !== undefined || room_id === undefined) &&
+    state !== "banned" &&
+    may(identity, requires, place) &&
+    !requires.some((key) => isWithheld(state, key));
+  if (!isAdmitted) {
+    // A room that the caller may not see is as good as none.
+    const isHidden = room_id !== undefined && !(room && may(identity, SEE, place));
+    throw isHidden ? missing({ identity, state, world: world.value }, "room") : forbidden();
+  }
   request.caller = identity;
   request.world = world;
   if (room) request.room = room;
   request.callerId = user?.id ?? null;
   request.callerState = state;
-  return true;
 }
 
 /** The answer to a caller who could not be identified. */
-function refusalOf(
-  { reason, message }: IdentityError,
-  header: string | undefined,
-): Refusal {
+function refusalOf({ reason, message }: IdentityError, header: string | undefined): Refusal {
   if (reason === "foreign") return forbidden();
   return unauthenticated(
     header === undefined || BEARER.test(header)
       ? message
       : "The header must read: Authorization: Bearer <token>.",
   );
+}
+
+const digestOf = (text: string) => createHash("sha256").update(text).digest();
+
+/**
+ * Makes the guard of the server's own API, which admits only its operator. No other
+ * route takes the token.
+ * @param secret the ADMIN_TOKEN.
+ */
+export function operator(secret: string): Admission {
+  const expected = digestOf(secret);
+  return async (request) => {
+    const token = tokenIn(request.headers.authorization);
+    if (token !== undefined) {
+      if (timingSafeEqual(digestOf(token), expected)) return;
+      if (await isOfWorld(request, token)) throw forbidden();
+    }
+    throw unauthenticated(
+      token === undefined
+        ? "Authentication credentials were not provided."
+        : "The token is not the server's.",
+    );
+  };
+}
+
+/** Whether a world of this server signed a token, whose bearer then is known and has no right here. */
+async function isOfWorld({ server, params }: FastifyRequest, token: string): Promise<boolean> {
+  const { world_id = "" } = params as { world_id?: string };
+  try {
+    await server.identify({ token }, world_id);
+    return true;
+  } catch (error) {
+    if (!(error instanceof IdentityError)) throw error;
+    return error.reason === "foreign";
+  }
 }

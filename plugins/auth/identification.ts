@@ -2,17 +2,11 @@ import { randomBytes } from "node:crypto";
 import { Cache } from "../../db/cache.js";
 import type { Versioned, WorldStore } from "../../db/contract/store.js";
 import { issuersOf } from "../../db/rules/world-rows.js";
-import type { World } from "../../schemas/worlds.js";
+import type { World, WorldKey } from "../../schemas/worlds.js";
 import type { ForeignTokens } from "./foreign-tokens.js";
+import { type Credentials, guestOf, hasKey, type Identified, type Identify } from "./identity.js";
 import {
-  type Credentials,
-  guestOf,
-  hasKey,
-  type Identified,
-  type Identify,
-  type Recognize,
-} from "./identity.js";
-import {
+  type Claims,
   claimsSignedBy,
   type Decode,
   expectPresent,
@@ -22,10 +16,62 @@ import {
   readToken,
   type Unproven,
 } from "./tokens.js";
-import { namesIn, type VerifiedToken, verifiedBy } from "./verified.js";
+import type { TokenIssuer } from "../../schemas/issuers.js";
 
 // Identifies callers by a token or a client ID. Nothing here knows of HTTP: each
 // transport parses its own headers or frames.
+
+/** A token that a key of a world, or another issuer, signed. */
+export interface VerifiedToken extends Claims {
+  readonly token: string;
+  readonly named: Named;
+  /** The world where it was verified first; others may have the same key. */
+  readonly worldId: string;
+  readonly key: WorldKey | TokenIssuer;
+  /** The version of the keys of an issuer that has an address for them. */
+  readonly keys?: string | undefined;
+  /** The version of that world in which its key was seen last. */
+  seenIn: string;
+}
+
+type Proof = Pick<VerifiedToken, "token" | "named" | "worldId" | "key" | "seenIn">;
+
+/**
+ * A verified token. All are written down in one place, field by field: copies of other
+ * objects would each get a hidden class of their own, which takes more memory than they do.
+ */
+export const verifiedBy = (
+  claims: Claims & { readonly keys?: string | undefined },
+  proof: Proof,
+): VerifiedToken => ({
+  tokenId: claims.tokenId,
+  kiosk: claims.kiosk,
+  pretalxId: claims.pretalxId,
+  traits: claims.traits,
+  profile: claims.profile,
+  notBefore: claims.notBefore,
+  expires: claims.expires,
+  keys: claims.keys,
+  token: proof.token,
+  named: proof.named,
+  worldId: proof.worldId,
+  key: proof.key,
+  seenIn: proof.seenIn,
+});
+
+/** What the tokens of a key name. */
+const namesOfKeys = new WeakMap<WorldKey, Named>();
+
+/** What a token names that this key proves. All tokens of a key share it. */
+export function namesIn(key: WorldKey): Named {
+  let named = namesOfKeys.get(key);
+  if (!named) {
+    const { issuer, audience } = key;
+    named = { issuer, audiences: [audience], isForeign: false };
+    namesOfKeys.set(key, named);
+  }
+  return named;
+}
 
 /** A token that no key proved. */
 interface RefusedToken {
@@ -55,14 +101,11 @@ const signatureOf = (token: string) => token.slice(-SIGNATURE);
 /** Takes the place of a missing key when a signature is compared, so that a refusal takes the same time with and without a key. */
 const decoy = randomBytes(32).toString("hex");
 
-const refusal = new IdentityError(
-  "invalid",
-  "The token was not signed with a key known here.",
-);
+const refusal = new IdentityError("invalid", "The token was not signed with a key known here.");
 const foreign = new IdentityError("foreign", "The token is of another world.");
 
 /**
- * Makes the functions that identify callers by the keys of worlds.
+ * Makes the function that identifies callers by the keys of worlds.
  * @param worlds gives a world only if the token may belong to it. Otherwise the
  *   time of an answer would tell strangers whether a world exists.
  * @param foreignTokens verifies the tokens of other issuers.
@@ -71,17 +114,14 @@ export function identification(
   worlds: Pick<WorldStore, "get" | "issuing">,
   decode: Decode,
   foreignTokens: ForeignTokens,
-): { identify: Identify; recognize: Recognize } {
+): Identify {
   // The clock and the keys of the world are checked again on every use.
   const verified = new Cache<VerifiedToken>(MAX_VERIFIED);
   // A client with a bad token tends to repeat it: without this cache each
   // repetition would cost a seventh more.
   const refused = new Cache<RefusedToken>(MAX_REFUSED);
 
-  async function identify(
-    credentials: Credentials,
-    worldId: string,
-  ): Promise<Identified> {
+  async function identify(credentials: Credentials, worldId: string): Promise<Identified> {
     const { token, clientId, screens = false } = credentials;
     if (token === undefined) return identifyGuest(clientId, worldId);
     const found = await identifyBearer(token, worldId, credentials);
@@ -104,33 +144,14 @@ export function identification(
     return identified;
   }
 
-  function recognize(
-    ...[token, worldId, worldOf]: Parameters<Recognize>
-  ): Identified | undefined {
-    const known = knownBy(token);
-    if (known?.worldId !== worldId || known.kiosk !== undefined) {
-      return undefined;
-    }
-    const world = worldOf(worldId);
-    return world && isHeldBy(world, known)
-      ? { identity: known, world }
-      : undefined;
-  }
-
   function knownBy(token: string): VerifiedToken | undefined {
     const found = verified.get(signatureOf(token));
     return found?.token === token ? found : undefined;
   }
 
-  async function identifyGuest(
-    clientId: string | undefined,
-    worldId: string,
-  ): Promise<Identified> {
+  async function identifyGuest(clientId: string | undefined, worldId: string): Promise<Identified> {
     if (clientId === undefined) {
-      throw new IdentityError(
-        "missing",
-        "Authentication credentials were not provided.",
-      );
+      throw new IdentityError("missing", "Authentication credentials were not provided.");
     }
     const identity = guestOf(clientId);
     const world = await worlds.get(worldId);
@@ -210,11 +231,8 @@ export function identification(
     { issuer, audiences }: Named,
     worldId: string,
   ): Promise<Versioned<World>[]> {
-    const lists = await Promise.all(
-      audiences.map((audience) => worlds.issuing(issuer, audience)),
-    );
-    const isExpected = ({ value }: Versioned<World>) =>
-      Number(value.id === worldId);
+    const lists = await Promise.all(audiences.map((audience) => worlds.issuing(issuer, audience)));
+    const isExpected = ({ value }: Versioned<World>) => Number(value.id === worldId);
     return lists.flat().sort((a, b) => isExpected(b) - isExpected(a));
   }
 
@@ -240,17 +258,14 @@ export function identification(
     return undefined;
   }
 
-  return { identify, recognize };
+  return identify;
 }
 
 /**
  * Whether a world has the key that a token was verified with.
  * @throws {IdentityError} `expired` or `invalid`, outside the time of the token.
  */
-function isProvenBy(
-  { value, version }: Versioned<World>,
-  token: VerifiedToken,
-): boolean {
+function isProvenBy({ value, version }: Versioned<World>, token: VerifiedToken): boolean {
   expectPresent(token);
   if (token.seenIn === version) return true;
   if (!hasKey(value, token.key)) return false;

@@ -46,21 +46,7 @@ export interface Identified {
  * Identifies a caller in a world.
  * @throws {IdentityError}
  */
-export type Identify = (
-  credentials: Credentials,
-  worldId: string,
-) => Promise<Identified>;
-
-/**
- * The identity of a token that a world proved before, and proves now; undefined if
- * {@link Identify} has to decide. It never waits.
- * @param worldOf reads a world.
- */
-export type Recognize = (
-  token: string,
-  worldId: string,
-  worldOf: (id: string) => Versioned<World> | undefined,
-) => Identified | undefined;
+export type Identify = (credentials: Credentials, worldId: string) => Promise<Identified>;
 
 /** The clients choose their ids, and keep them. */
 const CLIENT_ID = /^[\w.~-]{1,200}$/;
@@ -96,10 +82,7 @@ export function stillHolds(
  * Whether a world has a key or an issuer. Until it changes, the key is the same object, so that no
  * text is compared.
  */
-export function hasKey(
-  { config }: World,
-  key: WorldKey | TokenIssuer,
-): boolean {
+export function hasKey({ config }: World, key: WorldKey | TokenIssuer): boolean {
   if (!("secret" in key)) {
     const issuers = issuersOf(config);
     if (issuers.includes(key)) return true;
@@ -110,9 +93,7 @@ export function hasKey(
     config.JWT_secrets.includes(key) ||
     config.JWT_secrets.some(
       ({ issuer, audience, secret }) =>
-        secret === key.secret &&
-        issuer === key.issuer &&
-        audience === key.audience,
+        secret === key.secret && issuer === key.issuer && audience === key.audience,
     )
   );
 }

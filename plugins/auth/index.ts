@@ -2,7 +2,7 @@ import jwt, { type Secret } from "@fastify/jwt";
 import fp from "fastify-plugin";
 import { ForeignTokens } from "./foreign-tokens.js";
 import { identification } from "./identification.js";
-import type { Identify, Recognize } from "./identity.js";
+import type { Identify } from "./identity.js";
 import { KeySets } from "./key-sets.js";
 import type { Decode } from "./tokens.js";
 
@@ -10,8 +10,6 @@ declare module "fastify" {
   interface FastifyInstance {
     /** Identifies a caller of any transport. */
     identify: Identify;
-    /** Identifies a caller without waiting, if it can. */
-    recognize: Recognize;
   }
 }
 
@@ -19,7 +17,7 @@ declare module "fastify" {
 const noKey: Secret = (_request, _token, done) =>
   done(new Error("A token is verified with a key of its world."), undefined);
 
-/** Provides `app.identify` and `app.recognize`. The guard (guard.ts) calls them for every route that requires a caller. */
+/** Provides `app.identify`. The guard (guard.ts) calls them for every route that requires a caller. */
 export default fp(
   async (app) => {
     await app.register(jwt, {
@@ -31,13 +29,7 @@ export default fp(
     const { store, outbound, log } = app;
     const keySets = new KeySets({ outbound, warn: (line) => log.warn(line) });
     const foreignTokens = new ForeignTokens(keySets, store.files);
-    const { identify, recognize } = identification(
-      store.worlds,
-      decode,
-      foreignTokens,
-    );
-    app.decorate("identify", identify);
-    app.decorate("recognize", recognize);
+    app.decorate("identify", identification(store.worlds, decode, foreignTokens));
     const names = ["world", "caller", "callerId", "callerState", "room"];
     for (const name of [...names, "uploader"]) app.decorateRequest(name, null);
   },

@@ -18,12 +18,7 @@ export async function issuerFaults(
       checksOfIssuer(`config.JWT_issuers.${i}`, issuer, outbound),
     ),
     ...oidc.flatMap((provider, i) =>
-      checksOfProvider(
-        `config.oidc.${i}`,
-        provider,
-        oidc.slice(0, i),
-        outbound,
-      ),
+      checksOfProvider(`config.oidc.${i}`, provider, oidc.slice(0, i), outbound),
     ),
   ];
   const faults: Faults = {};

@@ -4,10 +4,7 @@ import type { JSONWebKeySet, JWK } from "jose";
 import type { Outbound } from "../outbound/outbound.js";
 
 /** Chooses the key of a token by its header. The types of this module name no package that programs lack. */
-export type KeyChoice = (header?: {
-  alg?: string;
-  kid?: string;
-}) => Promise<webcrypto.CryptoKey>;
+export type KeyChoice = (header?: { alg?: string; kid?: string }) => Promise<webcrypto.CryptoKey>;
 
 /** The keys of an issuer. */
 export interface KeySet {
@@ -29,7 +26,7 @@ const PAUSE = 60_000;
 const FIRST_PAUSE = 5000;
 
 /** How long known keys wait for a look at the issuer. */
-const PATIENCE = 1000;
+const REFRESH_WAIT_MS = 1000;
 
 /** Bounds of a look at the issuer. */
 const TIMEOUT = 10_000;
@@ -91,7 +88,7 @@ export class KeySets {
     const isFresh = now < source.fetched + FRESH;
     if (!isFresh && now >= source.retry) {
       const look = this.#look(url, source);
-      await (source.set ? Promise.race([look, pause(PATIENCE)]) : look);
+      await (source.set ? Promise.race([look, pause(REFRESH_WAIT_MS)]) : look);
     } else if (!source.set) await source.looking;
     return this.#known(source);
   }
@@ -114,9 +111,7 @@ export class KeySets {
   /** Whether a set of keys is the present one, and fresh. */
   isCurrent(url: string, version: string): boolean {
     const source = this.#sources.get(url);
-    return (
-      source?.set?.version === version && this.#now() < source.fetched + FRESH
-    );
+    return source?.set?.version === version && this.#now() < source.fetched + FRESH;
   }
 
   #sourceOf(url: string): Source {
@@ -158,7 +153,8 @@ export class KeySets {
     const { status, body } = await this.#ports.outbound.send({
       url,
       headers: { accept: "application/jwk-set+json, application/json" },
-      ...{ timeout: TIMEOUT, maxBytes: MAX_BYTES },
+      timeout: TIMEOUT,
+      maxBytes: MAX_BYTES,
     });
     if (status !== 200) throw new Error(`The answer has the status ${status}.`);
     const text = body.toString();
@@ -187,5 +183,4 @@ export async function keySetOf(value: unknown): Promise<KeySet> {
   return { choose: createLocalJWKSet(set), version: version.digest("hex") };
 }
 
-const pause = (ms: number) =>
-  new Promise<void>((resolve) => setTimeout(resolve, ms).unref());
+const pause = (ms: number) => new Promise<void>((resolve) => setTimeout(resolve, ms).unref());

@@ -1,10 +1,7 @@
-import {
-  createCipheriv,
-  createDecipheriv,
-  hkdfSync,
-  randomBytes,
-} from "node:crypto";
+import { createCipheriv, createDecipheriv, createHash, hkdfSync, randomBytes } from "node:crypto";
 import type { World } from "../../schemas/worlds.js";
+import { issuersOf } from "../../db/rules/world-rows.js";
+import type { ProvenBy, SealedReport } from "../../db/results/reports.js";
 
 /** A value that holds for a while. */
 interface Ending {
@@ -24,20 +21,13 @@ const TAG = 16;
  * nodes have it, and nothing else is stored.
  */
 const keyOf = ({ config }: World, use: SealUse): Buffer =>
-  Buffer.from(
-    hkdfSync("sha256", config.JWT_secrets[0]!.secret, "", `foyer ${use}`, 32),
-  );
+  Buffer.from(hkdfSync("sha256", config.JWT_secrets[0]!.secret, "", `foyer ${use}`, 32));
 
 /**
  * Seals a value, so that its holder can neither read nor change it.
  * @param place what the value is for, beside the world. Only the same place reads it.
  */
-export function seal(
-  world: World,
-  use: SealUse,
-  place: readonly string[],
-  value: Ending,
-): string {
+export function seal(world: World, use: SealUse, place: readonly string[], value: Ending): string {
   const iv = randomBytes(IV);
   const cipher = createCipheriv(CIPHER, keyOf(world, use), iv);
   cipher.setAAD(Buffer.from(JSON.stringify([world.id, ...place])));
@@ -56,9 +46,7 @@ export function unseal<T extends Ending>(
   const bytes = Buffer.from(sealed, "base64url");
   if (bytes.length <= IV + TAG) return undefined;
   const key = keyOf(world, use);
-  const decipher = createDecipheriv(CIPHER, key, bytes.subarray(0, IV), {
-    authTagLength: TAG,
-  });
+  const decipher = createDecipheriv(CIPHER, key, bytes.subarray(0, IV), { authTagLength: TAG });
   decipher.setAAD(Buffer.from(JSON.stringify([world.id, ...place])));
   decipher.setAuthTag(bytes.subarray(-TAG));
   try {
@@ -69,4 +57,25 @@ export function unseal<T extends Ending>(
   } catch {
     return undefined;
   }
+}
+
+const digestOf = (key: ProvenBy): string =>
+  createHash("sha256").update(JSON.stringify(key)).digest("base64url");
+
+/**
+ * Seals a report, as a part of an address.
+ * @param of.key of the person's token; without one they came as a guest.
+ */
+export const sealReport = (
+  world: World,
+  { key, ...report }: SealedReport & { readonly key?: ProvenBy | undefined },
+): string => seal(world, "report 1", [], { ...report, ...(key && { key: digestOf(key) }) });
+
+/** The report in an address; undefined if it is none, is over, or its key was removed. */
+export function unsealReport(world: World, sealed: string): SealedReport | undefined {
+  const found = unseal<SealedReport & { key?: string }>(world, "report 1", [], sealed);
+  if (found?.key === undefined) return found;
+  const { config } = world;
+  const keys: readonly ProvenBy[] = [...config.JWT_secrets, ...issuersOf(config)];
+  return keys.some((key) => digestOf(key) === found.key) ? found : undefined;
 }

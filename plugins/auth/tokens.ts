@@ -2,11 +2,7 @@ import { isUtf8 } from "node:buffer";
 import { createHmac, timingSafeEqual } from "node:crypto";
 import { Cache } from "../../db/cache.js";
 import { boundFault, unstorableIn } from "../../schemas/validate.js";
-import {
-  MAX_LEVELS,
-  MAX_PROFILE,
-  MAX_VALUES,
-} from "../../schemas/plain/limits.js";
+import { MAX_LEVELS, MAX_PROFILE, MAX_VALUES } from "../../schemas/plain/limits.js";
 import { lengthOf, trait, uid as uidText } from "../../schemas/plain/texts.js";
 import { ALGORITHMS } from "../../schemas/issuers.js";
 import type { WorldKey } from "../../schemas/worlds.js";
@@ -18,8 +14,7 @@ import { Stackless } from "../stackless.js";
  * `expired`: its time is over. `foreign`: it belongs to another world, or to one
  * that does not exist.
  */
-export type IdentityProblem =
-  "missing" | "malformed" | "invalid" | "expired" | "foreign";
+export type IdentityProblem = "missing" | "malformed" | "invalid" | "expired" | "foreign";
 
 /** A caller could not be identified; the message is a sentence for the client. */
 export class IdentityError extends Stackless {
@@ -76,8 +71,7 @@ export interface Unproven {
   readonly payload: Record<string, unknown>;
 }
 
-const malformed = (message = "The token is malformed.") =>
-  new IdentityError("malformed", message);
+const malformed = (message = "The token is malformed.") => new IdentityError("malformed", message);
 
 const invalid = (message: string, reason: IdentityProblem = "invalid") =>
   new IdentityError(reason, message);
@@ -163,10 +157,7 @@ export function claimsSignedBy(
  * Checks the time for which a token holds.
  * @throws {IdentityError} `expired` or `invalid`, outside of it.
  */
-export function expectPresent({
-  notBefore,
-  expires,
-}: Pick<Claims, "notBefore" | "expires">): void {
+export function expectPresent({ notBefore, expires }: Pick<Claims, "notBefore" | "expires">): void {
   const now = Date.now() / 1000;
   if (now >= expires) throw invalid("The token has expired.", "expired");
   if (now < notBefore) throw invalid("The token is not valid yet.");
@@ -179,14 +170,9 @@ export function expectPresent({
  */
 export function isSignedWith(secret: string, token: string): boolean {
   const end = token.lastIndexOf(".");
-  const expected = createHmac("sha256", secret)
-    .update(token.slice(0, end))
-    .digest("base64url");
+  const expected = createHmac("sha256", secret).update(token.slice(0, end)).digest("base64url");
   const given = Buffer.from(token.slice(end + 1));
-  return (
-    given.length === expected.length &&
-    timingSafeEqual(given, Buffer.from(expected))
-  );
+  return given.length === expected.length && timingSafeEqual(given, Buffer.from(expected));
 }
 
 /**
@@ -251,9 +237,7 @@ function areTraits(traits: unknown): traits is string[] {
   );
 }
 
-export function isProfile(
-  profile: unknown,
-): profile is Record<string, unknown> {
+export function isProfile(profile: unknown): profile is Record<string, unknown> {
   return (
     typeof profile === "object" &&
     profile !== null &&
@@ -272,9 +256,7 @@ export function isProfile(
 export function readUid(uid: unknown): string | undefined {
   if (uid === undefined) return undefined;
   const text =
-    typeof uid === "number" && Math.abs(uid) <= Number.MAX_SAFE_INTEGER
-      ? String(uid)
-      : uid;
+    typeof uid === "number" && Math.abs(uid) <= Number.MAX_SAFE_INTEGER ? String(uid) : uid;
   if (!isText(text, uidText.maxLength)) {
     throw invalid(
       `The uid of a token is a string or a number of at most ${uidText.maxLength} characters, without NUL.`,

@@ -59,10 +59,7 @@ export async function programUploader(request: FastifyRequest): Promise<void> {
  * @param world the id of the world that the request named at first.
  * @throws {Refusal} as at first, and if the request names another world by now.
  */
-export async function admitAgain(
-  request: FastifyRequest,
-  world: string,
-): Promise<void> {
+export async function admitAgain(request: FastifyRequest, world: string): Promise<void> {
   await request.admission!(request);
   if (request.world!.value.id !== world) throw new Refusal(403, "");
 }

@@ -29,8 +29,6 @@ export function documentHandler(name: string, { adapt, make }: Making) {
     return adapted === built ? file : codedJson(adapted ?? make());
   }
 
-  return async (
-    _request: FastifyRequest,
-    reply: FastifyReply,
-  ): Promise<FastifyReply> => sendCoded(reply, await (found ??= find()));
+  return async (_request: FastifyRequest, reply: FastifyReply): Promise<FastifyReply> =>
+    sendCoded(reply, await (found ??= find()));
 }

@@ -45,21 +45,13 @@ export default fp(
       return send(reply, manual, "index.html");
     });
     app.get("/docs/api", { config }, async ({ url }, reply) =>
-      hasSlash(url)
-        ? reply.redirect("../api")
-        : send(reply, manual, "api.html", API_POLICY),
+      hasSlash(url) ? reply.redirect("../api") : send(reply, manual, "api.html", API_POLICY),
     );
     app.get("/docs/live", { config }, async ({ url }, reply) =>
-      hasSlash(url)
-        ? reply.redirect("../live")
-        : send(reply, documents, "live.html"),
+      hasSlash(url) ? reply.redirect("../live") : send(reply, documents, "live.html"),
     );
-    app.get("/docs/live.css", { config }, async (_, reply) =>
-      send(reply, documents, "live.css"),
-    );
-    app.get("/docs/start.js", { config }, async (_, reply) =>
-      send(reply, manual, "start.js"),
-    );
+    app.get("/docs/live.css", { config }, async (_, reply) => send(reply, documents, "live.css"));
+    app.get("/docs/start.js", { config }, async (_, reply) => send(reply, manual, "start.js"));
     for (const folder of ["static", "guides"]) {
       app.get<{ Params: { name: string } }>(
         `/docs/${folder}/:name`,
@@ -73,18 +65,12 @@ export default fp(
       );
     }
     // As the guides name each other in the repository.
-    app.get<{ Params: { name: string } }>(
-      "/docs/:name",
-      { config },
-      async ({ params }, reply) => {
-        const [, guide] =
-          /^([\w-]+?)(?:\.md|\.html)?\/?$/.exec(params.name) ?? [];
-        const isThere =
-          guide !== undefined &&
-          (await manual.find(`guides/${guide}.html`)) !== undefined;
-        return isThere ? reply.redirect(`guides/${guide}`) : notFound(reply);
-      },
-    );
+    app.get<{ Params: { name: string } }>("/docs/:name", { config }, async ({ params }, reply) => {
+      const [, guide] = /^([\w-]+?)(?:\.md|\.html)?\/?$/.exec(params.name) ?? [];
+      const isThere =
+        guide !== undefined && (await manual.find(`guides/${guide}.html`)) !== undefined;
+      return isThere ? reply.redirect(`guides/${guide}`) : notFound(reply);
+    });
   },
   { name: "docs" },
 );

@@ -5,6 +5,12 @@ import { type Published, published } from "../../db/log/published.js";
 import type { TypeFilter } from "../../schemas/plain/feed.js";
 import { Cache } from "../../db/cache.js";
 
+/** Whether texts of earlier entries may be gone. */
+export const isErasing = (entry: Entry): boolean =>
+  entry.type === "user.erased" ||
+  entry.type === "chat.erased" ||
+  (entry.type === "chat.event" && entry.delivery.event.replaces !== null);
+
 /** An entry of the feed, ready to be sent. */
 export interface FeedItem {
   readonly seq: number;
@@ -16,10 +22,7 @@ export interface FeedItem {
 }
 
 /** The parts of the store that the feed reads. */
-export type FeedStore = Pick<
-  Store,
-  "log" | "users" | "chat" | "questions" | "polls" | "audit"
->;
+export type FeedStore = Pick<Store, "log" | "users" | "chat" | "questions" | "polls" | "audit">;
 
 /** How many users are read at once. */
 const USERS = 200;
@@ -53,8 +56,11 @@ export async function itemsOf(
       if (data === undefined) return [];
       const { seq, at } = entry;
       const head = JSON.stringify({
-        ...{ seq, cursor: String(seq), at: new Date(at).toISOString() },
-        ...{ type: found.type, by: authorOf(entry.by, names) },
+        seq,
+        cursor: String(seq),
+        at: new Date(at).toISOString(),
+        type: found.type,
+        by: authorOf(entry.by, names),
       });
       const json = `${head.slice(0, -1)},"data":${data}}`;
       return [{ seq, type: found.type, at, json }];
@@ -71,9 +77,7 @@ export async function namesOf(
 ): Promise<Map<string, string | null>> {
   const ids = [...new Set(authors.flatMap(({ user }) => user ?? []))];
   const tokens = new Set(authors.flatMap(({ token }) => token ?? []));
-  const names = new Map<string, string | null>(
-    await audit.callers(world, [...tokens]),
-  );
+  const names = new Map<string, string | null>(await audit.callers(world, [...tokens]));
   for (let i = 0; i < ids.length; i += USERS) {
     const found = await users.getMany(world, ids.slice(i, i + USERS));
     for (const { id, token_id } of found) names.set(id, token_id);
@@ -82,10 +86,7 @@ export async function namesOf(
 }
 
 /** An author as programs read it; null if an entry stands for many. */
-export function authorOf(
-  { kind, user, token }: Author,
-  names: ReadonlyMap<string, string | null>,
-) {
+export function authorOf({ kind, user, token }: Author, names: ReadonlyMap<string, string | null>) {
   if (kind === "users") return null;
   if (kind === "command" || kind === "server") return { kind };
   const token_id = names.get(user ?? token ?? "") ?? null;
@@ -124,11 +125,7 @@ async function dataOf(
 }
 
 /** Whether a channel is direct, or gone, so that this is not known any more. */
-async function isDirect(
-  { chat }: FeedStore,
-  world: string,
-  id: string,
-): Promise<boolean> {
+async function isDirect({ chat }: FeedStore, world: string, id: string): Promise<boolean> {
   const key = `${world} ${id}`;
   const known = direct.get(key);
   if (known !== undefined) return known;

@@ -1,9 +1,7 @@
-import {
-  CURSOR_PATTERN,
-  EVERYTHING,
-  type TypeFilter,
-} from "../../schemas/plain/feed.js";
+import { CURSOR_PATTERN, EVERYTHING, type TypeFilter } from "../../schemas/plain/feed.js";
 import { type FeedItem, type FeedStore, itemsOf } from "./items.js";
+import { InvalidData } from "../../schemas/validate.js";
+import { Refusal } from "../http/errors.js";
 
 /** A part of the feed. */
 export interface FeedPage {
@@ -35,8 +33,7 @@ export async function readPage(
   const items: FeedItem[] = [];
   let cursor = after;
   // Nearly every entry is shown without a filter, and one tells that there are more.
-  const stretch =
-    filter === EVERYTHING ? Math.min(limit + 1, STRETCH) : STRETCH;
+  const stretch = filter === EVERYTHING ? Math.min(limit + 1, STRETCH) : STRETCH;
   for (let looked = 0; looked < MAX_LOOKED; looked += stretch) {
     const { entries } = await store.log.since(world, cursor, stretch);
     items.push(...(await itemsOf(store, world, entries, filter)));
@@ -73,4 +70,18 @@ export async function positionOf(
   const floor = await log.floor(world);
   if (after === 0) return floor;
   return after < floor ? "expired" : after;
+}
+
+const PROBLEMS = {
+  malformed: "Must be a cursor of the change feed.",
+  future: "May not be a cursor of the future.",
+};
+
+/** The refusal of a cursor. @param name the field that holds it. */
+export function cursorRefusal(problem: CursorProblem, name: string): Error {
+  if (problem !== "expired") {
+    return new InvalidData({ [name]: [PROBLEMS[problem]] });
+  }
+  const detail = "Entries after this cursor are not kept any more.";
+  return new Refusal(410, detail, {}, "cursor_expired");
 }

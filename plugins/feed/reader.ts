@@ -13,12 +13,7 @@ const PAGE = 200;
 /** The events of an event stream. */
 export const encoded = (items: readonly FeedItem[]): Buffer =>
   Buffer.from(
-    items
-      .map(
-        ({ seq, type, json }) =>
-          `id: ${seq}\nevent: ${type}\ndata: ${json}\n\n`,
-      )
-      .join(""),
+    items.map(({ seq, type, json }) => `id: ${seq}\nevent: ${type}\ndata: ${json}\n\n`).join(""),
   );
 
 /** A comment, which keeps proxies awake. */
@@ -103,7 +98,11 @@ export class Reader {
   async catchUp(store: FeedStore, live: Live): Promise<void> {
     while (!this.#isOver) {
       const { items, cursor, more } = await readPage(
-        ...([store, this.#world, this.#cursor, this.filter, PAGE] as const),
+        store,
+        this.#world,
+        this.#cursor,
+        this.filter,
+        PAGE,
       );
       if (this.#isOver) return;
       this.#cursor = cursor;

@@ -1,8 +1,7 @@
 import { setTimeout as sleep } from "node:timers/promises";
 import { StoreError } from "../../db/contract/store.js";
 import type { Entry } from "../../db/log/entries.js";
-import { isErasing } from "./erasing.js";
-import { type FeedItem, type FeedStore, itemsOf } from "./items.js";
+import { type FeedItem, type FeedStore, isErasing, itemsOf } from "./items.js";
 import { encoded, type Live, type Reader } from "./reader.js";
 
 /** How many entries are made ready together. */
@@ -44,11 +43,7 @@ export class WorldFeed implements Live {
   #position = 0;
 
   /** @param onFault gets an error that ends the streams. */
-  constructor(
-    store: FeedStore,
-    world: string,
-    onFault: (error: unknown) => void,
-  ) {
+  constructor(store: FeedStore, world: string, onFault: (error: unknown) => void) {
     this.#store = store;
     this.#world = world;
     this.#onFault = onFault;
@@ -146,19 +141,9 @@ export class WorldFeed implements Live {
   }
 
   async #itemsOf(entries: readonly Entry[]): Promise<FeedItem[]> {
-    for (
-      let pause = FIRST_PAUSE;
-      ;
-      pause = Math.min(2 * pause, LONGEST_PAUSE)
-    ) {
+    for (let pause = FIRST_PAUSE; ; pause = Math.min(2 * pause, LONGEST_PAUSE)) {
       try {
-        return await itemsOf(
-          ...([
-            this.#store,
-            this.#world,
-            await this.#present(entries),
-          ] as const),
-        );
+        return await itemsOf(this.#store, this.#world, await this.#present(entries));
       } catch (error) {
         // A store that cannot be read comes back. Anything else is a bug, and would fail again.
         if (!(error instanceof StoreError)) throw error;

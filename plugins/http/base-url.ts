@@ -23,10 +23,7 @@ export default fp<{ publicUrl?: string | undefined }>(
         }
         // A trusted proxy may forward a client's own header.
         if (protocol !== "http" && protocol !== "https") {
-          throw new Refusal(
-            400,
-            "X-Forwarded-Proto is neither http nor https.",
-          );
+          throw new Refusal(400, "X-Forwarded-Proto is neither http nor https.");
         }
         return `${protocol}://${host}`;
       },

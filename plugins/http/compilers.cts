@@ -25,10 +25,7 @@ const formats = () => {
   // oxlint-disable-next-line typescript/no-require-imports
   const { fullFormats } = require("ajv-formats/dist/formats.js") as Formats;
   return Object.entries(fullFormats).map(([name, format]) => {
-    const check =
-      typeof format === "object" && "validate" in format
-        ? format.validate
-        : format;
+    const check = typeof format === "object" && "validate" in format ? format.validate : format;
     return [
       name,
       (text: string): boolean =>

@@ -34,10 +34,7 @@ const kLast = Symbol("last answer");
 type Connection = Socket & { [kLast]?: ServerResponse };
 
 /** Remembers the answer to the last request of a connection that parsed, finished or not. */
-export function rememberAnswer(
-  socket: Connection,
-  answer: ServerResponse,
-): void {
+export function rememberAnswer(socket: Connection, answer: ServerResponse): void {
   socket[kLast] = answer;
 }
 
@@ -100,11 +97,7 @@ function queueOf(socket: Socket): Set<ServerResponse> {
 let stopping = false;
 
 /** Answers 503 while the server stops. */
-export const refuseWhileStopping: onRequestHookHandler = (
-  request,
-  reply,
-  done,
-) => {
+export const refuseWhileStopping: onRequestHookHandler = (request, reply, done) => {
   if (!stopping || !request.server.draining) return done();
   if (waitedBeforeStop.has(reply.raw)) return done();
   reply.header("connection", "close");
@@ -115,11 +108,11 @@ export const refuseWhileStopping: onRequestHookHandler = (
 
 /**
  * Provides `app.drain`, and ends every connection when the server closes.
- * @param options.patience how long `close` waits for requests in flight without an
+ * @param options.closeTimeout how long `close` waits for requests in flight without an
  *   earlier `drain`, in milliseconds.
  */
-export default fp<{ patience: number }>(
-  async (app, { patience }) => {
+export default fp<{ closeTimeout: number }>(
+  async (app, { closeTimeout }) => {
     let draining = false;
     let closing = false;
     app.decorate("draining", { getter: () => draining });
@@ -170,7 +163,7 @@ export default fp<{ patience: number }>(
     // The server closes after its last connection. A client that sends nothing,
     // or half a request, could keep one open for minutes.
     app.addHook("preClose", async () => {
-      if (!draining) await app.drain(patience);
+      if (!draining) await app.drain(closeTimeout);
       closing = true;
       for (const socket of connections) socket.destroy();
     });
@@ -179,8 +172,7 @@ export default fp<{ patience: number }>(
 );
 
 /** Whether a connection waits for an answer. */
-const owesAnswer = (socket: Connection): boolean =>
-  socket[kLast]?.writableFinished === false;
+const owesAnswer = (socket: Connection): boolean => socket[kLast]?.writableFinished === false;
 
 /** Resolves when a connection has no unfinished answer, or is closed. */
 async function settled(socket: Connection): Promise<void> {
@@ -195,10 +187,7 @@ async function settled(socket: Connection): Promise<void> {
  * Answers bytes that the parser cannot read. The answer has the shape of all other errors,
  * and comes after the answers to earlier requests of the connection.
  */
-export function answerClientError(
-  error: Error & { code?: string },
-  socket: Socket,
-): void {
+export function answerClientError(error: Error & { code?: string }, socket: Socket): void {
   if (error.code === "ECONNRESET" || !socket.writable) {
     socket.destroy();
     return;
@@ -247,9 +236,7 @@ function statusOf({ code }: { code?: string }): string {
 }
 
 function end(socket: Socket, status: string): void {
-  const body = JSON.stringify(
-    problemOf(Number(status.slice(0, 3)), `${status.slice(4)}.`),
-  );
+  const body = JSON.stringify(problemOf(Number(status.slice(0, 3)), `${status.slice(4)}.`));
   endWith(
     socket,
     `HTTP/1.1 ${status}\r\nContent-Type: application/json; charset=utf-8\r\n` +

@@ -17,8 +17,7 @@ export default fp<{ corsOrigins?: string[] | "*" | undefined }>(
     app.addHook("onRequest", async function refuseOtherThanPreflight(request) {
       if (request.method !== "OPTIONS") return;
       const refusal = unrouted(request);
-      const { origin, "access-control-request-method": method } =
-        request.headers;
+      const { origin, "access-control-request-method": method } = request.headers;
       if (!origin || !method || refusal.statusCode === 404) throw refusal;
     });
     // The library adds the route `OPTIONS *`.

@@ -2,21 +2,8 @@ import type { FastifyError, FastifyReply, FastifyRequest } from "fastify";
 import type { FastifySchemaValidationError } from "fastify/types/schema.js";
 import fp from "fastify-plugin";
 import { StoreError, type StoreProblem } from "../../db/contract/store.js";
-import {
-  FaultList,
-  InvalidData,
-  pathOf,
-  REQUIRED,
-  UNKNOWN,
-} from "../../schemas/validate.js";
-import {
-  Conflict,
-  FileRefusal,
-  invalidJson,
-  missingTo,
-  problemOf,
-  Refusal,
-} from "./errors.js";
+import { FaultList, InvalidData, pathOf, REQUIRED, UNKNOWN } from "../../schemas/validate.js";
+import { Conflict, FileRefusal, invalidJson, missingTo, problemOf, Refusal } from "./errors.js";
 import { stamp } from "./protocol.js";
 
 const unavailable = (detail: string, seconds: number) =>
@@ -24,28 +11,17 @@ const unavailable = (detail: string, seconds: number) =>
 
 const storeRefusals: Record<
   StoreProblem,
-  (
-    error: StoreError,
-    request: FastifyRequest,
-  ) => Refusal | InvalidData | FileRefusal
+  (error: StoreError, request: FastifyRequest) => Refusal | InvalidData | FileRefusal
 > = {
   absent: ({ field = "thing" }, request) => missingTo(request, field),
-  changed: () =>
-    new Refusal(412, "It was changed in between. Get it again, and try again."),
-  taken: ({ field = "id" }) =>
-    new Conflict({ [field]: ["Another world has it already."] }),
+  changed: () => new Refusal(412, "It was changed in between. Get it again, and try again."),
+  taken: ({ field = "id" }) => new Conflict({ [field]: ["Another world has it already."] }),
   busy: () => unavailable("The database is busy. Try again soon.", 1),
-  large: () =>
-    new InvalidData({
-      page_size: ["The page would be too large. Ask for fewer."],
-    }),
+  large: () => new InvalidData({ page_size: ["The page would be too large. Ask for fewer."] }),
   denied: () => new Refusal(403, ""),
   quota: () => new FileRefusal("file.size"),
   doubtful: () =>
-    unavailable(
-      "It is unknown whether this was done. Look, and try again if not.",
-      5,
-    ),
+    unavailable("It is unknown whether this was done. Look, and try again if not.", 5),
   unfit: ({ message }) => new Refusal(400, message),
   full: () => unavailable("There is no room on the disk. Try again later.", 60),
   unusable: () => unavailable("The storage cannot be used right now.", 5),
@@ -56,8 +32,7 @@ const sentences: Record<string, string> = {
   FST_ERR_CTP_INVALID_MEDIA_TYPE:
     "The body must be JSON, sent with Content-Type: application/json.",
   FST_ERR_CTP_BODY_TOO_LARGE: "The body is too large.",
-  FST_ERR_CTP_INVALID_CONTENT_LENGTH:
-    "The body has another length than its Content-Length.",
+  FST_ERR_CTP_INVALID_CONTENT_LENGTH: "The body has another length than its Content-Length.",
   FST_ERR_BAD_URL: "The path is not a valid URL.",
 };
 
@@ -69,30 +44,15 @@ const jsonFaults: Record<string, string> = {
 };
 
 /** What Ajv found, by field. */
-function faultsOf(
-  found: readonly FastifySchemaValidationError[],
-): Record<string, string[]> {
+function faultsOf(found: readonly FastifySchemaValidationError[]): Record<string, string[]> {
   const faults = new FaultList();
-  for (const {
-    instancePath,
-    keyword,
-    params,
-    message = "is invalid",
-  } of found) {
+  for (const { instancePath, keyword, params, message = "is invalid" } of found) {
     const path = pathOf(instancePath);
-    const { missingProperty, additionalProperty } = params as Record<
-      string,
-      string
-    >;
-    if (keyword === "required")
-      faults.add([...path, missingProperty!], REQUIRED);
+    const { missingProperty, additionalProperty } = params as Record<string, string>;
+    if (keyword === "required") faults.add([...path, missingProperty!], REQUIRED);
     else if (keyword === "additionalProperties")
       faults.add([...path, additionalProperty!], UNKNOWN);
-    else
-      faults.add(
-        path,
-        `${message.charAt(0).toUpperCase()}${message.slice(1)}.`,
-      );
+    else faults.add(path, `${message.charAt(0).toUpperCase()}${message.slice(1)}.`);
   }
   return faults.toFaults();
 }
@@ -102,11 +62,7 @@ function refusalOf(
   error: FastifyError,
   request: FastifyRequest,
 ): Refusal | InvalidData | FileRefusal | undefined {
-  if (
-    error instanceof Refusal ||
-    error instanceof InvalidData ||
-    error instanceof FileRefusal
-  ) {
+  if (error instanceof Refusal || error instanceof InvalidData || error instanceof FileRefusal) {
     return error;
   }
   if (error instanceof StoreError) {
@@ -141,15 +97,10 @@ export function answerError(
   // busy when its client goes before its turn.
   const isIntended =
     error === refusal ||
-    (reply.raw.destroyed &&
-      error instanceof StoreError &&
-      error.problem === "busy");
+    (reply.raw.destroyed && error instanceof StoreError && error.problem === "busy");
   if (status >= 500 && !isIntended) {
     // The log of the request may have the id already.
-    request.server.log.error(
-      { reqId: request.id, err: error },
-      "request failed",
-    );
+    request.server.log.error({ reqId: request.id, err: error }, "request failed");
   }
   stamp(request, reply);
   reply.code(status);
@@ -157,16 +108,11 @@ export function answerError(
   reply.removeHeader("content-type");
   reply.removeHeader("content-security-policy");
   if (refusal instanceof InvalidData) return reply.send(refusal.faults);
-  if (refusal instanceof FileRefusal)
-    return reply.send({ error: refusal.code });
+  if (refusal instanceof FileRefusal) return reply.send({ error: refusal.code });
   if (refusal) reply.headers(refusal.headers);
   if (refusal?.message === "") return reply.send();
   return reply.send({
-    ...problemOf(
-      status,
-      refusal?.message ?? "Internal server error.",
-      refusal?.code,
-    ),
+    ...problemOf(status, refusal?.message ?? "Internal server error.", refusal?.code),
     ...(refusal instanceof Conflict && { fields: refusal.fields }),
   });
 }

@@ -57,12 +57,10 @@ export class Conflict extends Refusal {
 }
 
 /** The world has as much as it may have: 409. */
-export const beyondQuota = (detail: string) =>
-  new Refusal(409, detail, {}, "quota");
+export const beyondQuota = (detail: string) => new Refusal(409, detail, {}, "quota");
 
 /** JSON that does not parse. */
-export const invalidJson = (detail: string) =>
-  new Refusal(400, detail, {}, "invalid_json");
+export const invalidJson = (detail: string) => new Refusal(400, detail, {}, "invalid_json");
 
 /** The caller is not authenticated: 401. */
 export const unauthenticated = (detail: string) =>
@@ -96,10 +94,7 @@ interface Caller {
  * {@link forbidden} says. A thing that the caller may not see is as good as none.
  * @param what such as "room".
  */
-export const missing = (
-  { identity, state, world }: Caller,
-  what: string,
-): Refusal =>
+export const missing = ({ identity, state, world }: Caller, what: string): Refusal =>
   may(identity, ["world.update"], { world }) &&
   state !== "banned" &&
   !isWithheld(state, "world.update")

@@ -19,12 +19,7 @@ import { guardBodyLimits } from "./body-limits.js";
 import connections, { refuseWhileStopping, awaitTurn } from "./connections.js";
 import cors from "./cors.js";
 import errorHandler from "./error-handler.js";
-import protocol, {
-  addHeaders,
-  askForBody,
-  refuseAmbiguous,
-  refuseUnrouted,
-} from "./protocol.js";
+import protocol, { addHeaders, askForBody, refuseAmbiguous, refuseUnrouted } from "./protocol.js";
 import requestLog from "./request-log.js";
 import serialization from "./serialization.js";
 
@@ -39,7 +34,7 @@ export interface HttpOptions {
   /** The origins whose pages may call; none by default. */
   corsOrigins?: string[] | "*" | undefined;
   /** How long `close` waits for requests in flight, in milliseconds. */
-  patience: number;
+  closeTimeout: number;
   /** Bounds on load; none by default. */
   load?: LoadLimits | undefined;
   /** Measures each request; by default none is. */
@@ -52,8 +47,7 @@ type Plugin = FastifyPluginAsync<HttpOptions>;
 
 /** A hook, or a plugin that may add some. */
 type Part = (
-  | { onRequest: onRequestHookHandler }
-  | { plugin: Plugin | FastifyPluginCallback<HttpOptions> }
+  { onRequest: onRequestHookHandler } | { plugin: Plugin | FastifyPluginCallback<HttpOptions> }
 ) & {
   /** Whether a port without the API needs it, too. */
   bare: boolean;
@@ -69,11 +63,7 @@ const metrics = fp<HttpOptions>(async (app, { metrics }) => {
 /** The stages of every request. The hooks of one kind run in this order. */
 const parts: readonly Part[] = [
   // Without hooks of a request.
-  {
-    plugin: errorHandler,
-    bare: true,
-    why: "gives every error its shape",
-  },
+  { plugin: errorHandler, bare: true, why: "gives every error its shape" },
   {
     plugin: protocol,
     bare: true,
@@ -84,16 +74,8 @@ const parts: readonly Part[] = [
     bare: true,
     why: "waits for the answers in flight when the server stops",
   },
-  {
-    plugin: serialization,
-    bare: false,
-    why: "compiles the schemas of answers",
-  },
-  {
-    plugin: baseUrl,
-    bare: false,
-    why: "gives handlers the base of links",
-  },
+  { plugin: serialization, bare: false, why: "compiles the schemas of answers" },
+  { plugin: baseUrl, bare: false, why: "gives handlers the base of links" },
   // onRequest
   {
     onRequest: refuseAmbiguous,
@@ -115,37 +97,17 @@ const parts: readonly Part[] = [
     bare: false,
     why: "answers preflights; a page can read the refusals of all later parts",
   },
-  {
-    onRequest: refuseUnrouted,
-    bare: true,
-    why: "404 and 405, before the body is read",
-  },
+  { onRequest: refuseUnrouted, bare: true, why: "404 and 405, before the body is read" },
   {
     onRequest: refuseWhileStopping,
     bare: true,
     why: "503 while the server stops; an unknown path stays a 404",
   },
-  {
-    plugin: overload,
-    bare: false,
-    why: "503 while the event loop is late",
-  },
-  {
-    plugin: rate,
-    bare: false,
-    why: "counts callers, for the hooks of routes below",
-  },
+  { plugin: overload, bare: false, why: "503 while the event loop is late" },
+  { plugin: rate, bare: false, why: "counts callers, for the hooks of routes below" },
   // onResponse
-  {
-    plugin: requestLog,
-    bare: false,
-    why: "logs each answer at level debug",
-  },
-  {
-    plugin: metrics,
-    bare: false,
-    why: "measures each answer",
-  },
+  { plugin: requestLog, bare: false, why: "logs each answer at level debug" },
+  { plugin: metrics, bare: false, why: "measures each answer" },
 ];
 
 /** Everything that HTTP asks of the server, on any route. */
@@ -212,10 +174,7 @@ export function composeRoutes(app: FastifyInstance): void {
   }
   app.decorateRequest("admission", undefined);
   app.addHook("onRoute", function (route) {
-    const { onRequest, preParsing, preValidation, preHandler } = hooksOf(
-      this,
-      route,
-    );
+    const { onRequest, preParsing, preValidation, preHandler } = hooksOf(this, route);
     route.onRequest = onRequest.flat().filter((hook) => !!hook);
     route.preParsing = preParsing.flat().filter((hook) => !!hook);
     route.preValidation = preValidation.flat().filter((hook) => !!hook);

@@ -39,12 +39,7 @@ const asking = new WeakSet<ServerResponse>();
  * Answers `Expect: 100-continue` when the server is about to read the body. A
  * refused client then never sends it.
  */
-export const askForBody: preParsingHookHandler = (
-  _request,
-  reply,
-  payload,
-  done,
-) => {
+export const askForBody: preParsingHookHandler = (_request, reply, payload, done) => {
   if (asking.has(reply.raw)) reply.raw.writeContinue();
   done(null, payload);
 };
@@ -54,9 +49,7 @@ export const askForBody: preParsingHookHandler = (
  * and the one that keeps a browser from guessing another type.
  */
 export function stamp(request: FastifyRequest, reply: FastifyReply): void {
-  reply
-    .header("x-request-id", request.id)
-    .header("x-content-type-options", "nosniff");
+  reply.header("x-request-id", request.id).header("x-content-type-options", "nosniff");
 }
 
 /** An id that is safe in the log and in a header. */
@@ -77,9 +70,7 @@ export const addHeaders: onRequestHookHandler = (request, reply, done) => {
 };
 
 /** The last three digits of 4096 ids. */
-const LAST = Array.from({ length: 16 ** 3 }, (_, n) =>
-  n.toString(16).padStart(3, "0"),
-);
+const LAST = Array.from({ length: 16 ** 3 }, (_, n) => n.toString(16).padStart(3, "0"));
 
 /**
  * Makes request ids: UUIDs whose last three digits count. A random UUID for each
@@ -112,8 +103,7 @@ export function faultOf({
   rawHeaders,
 }: IncomingMessage): Refusal | undefined {
   const { host } = headers;
-  const name =
-    host === undefined && httpVersionMinor > 0 ? "Host" : repeated(rawHeaders);
+  const name = host === undefined && httpVersionMinor > 0 ? "Host" : repeated(rawHeaders);
   if (name !== undefined) {
     return new Refusal(400, `There must be one ${name} header.`);
   }
@@ -188,10 +178,7 @@ export const refuseUnrouted: onRequestHookHandler = (request, _reply, done) => {
 export function unrouted({ method, url, server }: FastifyRequest): Refusal {
   const [path = ""] = url.split("?", 1);
   const methods = server.supportedMethods.filter((method) => {
-    const route = server.findRoute({
-      method,
-      url: path,
-    });
+    const route = server.findRoute({ method, url: path });
     // `OPTIONS *` matches every path.
     return route !== null && !("*" in route.params);
   });

@@ -12,10 +12,7 @@ export class QuietRequests extends Fastify.LogController {
     super({ disableRequestLogging: true });
   }
 
-  override streamError(
-    error: Error & { code?: string },
-    { id, server }: FastifyRequest,
-  ): void {
+  override streamError(error: Error & { code?: string }, { id, server }: FastifyRequest): void {
     // A client that disconnects is no fault.
     if (error.code === "ERR_STREAM_PREMATURE_CLOSE") return;
     server.log.warn({ reqId: id, err: error }, "the answer broke off");

@@ -26,10 +26,7 @@ export default fp(
         buildSerializer: (schemas) => (route) => {
           let serialize: Serialize | undefined;
           return (answer) => {
-            serialize ??= serializerOf(
-              route.schema as Schema,
-              schemas as Schemas,
-            );
+            serialize ??= serializerOf(route.schema as Schema, schemas as Schemas);
             return serialize(answer);
           };
         },

@@ -2,8 +2,8 @@ import { isIPv4, isIPv6 } from "node:net";
 import type { IncomingMessage } from "node:http";
 import proxyAddress from "@fastify/proxy-addr";
 import fp from "fastify-plugin";
-import type { Events } from "../../db/contract/events.js";
 import type { UserStore } from "../../db/contract/store.js";
+import { Tally } from "./rate.js";
 
 declare module "fastify" {
   interface FastifyInstance {
@@ -26,17 +26,12 @@ interface GuestLimit {
  */
 export class Guests {
   readonly #users: Pick<UserStore, "find">;
-  readonly #events: Pick<Events, "count">;
+  readonly #tally = new Tally();
   readonly #perMinute: number;
   readonly #trusts: (address: string, hop: number) => boolean;
 
-  constructor(
-    users: Pick<UserStore, "find">,
-    events: Pick<Events, "count">,
-    { perMinute, trustProxy }: GuestLimit,
-  ) {
+  constructor(users: Pick<UserStore, "find">, { perMinute, trustProxy }: GuestLimit) {
     this.#users = users;
-    this.#events = events;
     this.#perMinute = perMinute;
     this.#trusts = proxyAddress.compile(trustProxy || []);
   }
@@ -53,16 +48,11 @@ export class Guests {
   }
 
   /** Whether a guest may come in: the world knows the guest, or the rate has room for a new one. */
-  async admits(
-    world: string,
-    clientId: string,
-    address: string,
-  ): Promise<boolean> {
+  async admits(world: string, clientId: string, address: string): Promise<boolean> {
     const network = networkOf(address);
     if (network === undefined) return true;
     if (await this.#users.find(world, { clientId })) return true;
-    const { count } = await this.#events.count(`guests ${network}`, MINUTE);
-    return count <= this.#perMinute;
+    return this.#tally.count(network, MINUTE).count <= this.#perMinute;
   }
 }
 
@@ -104,7 +94,7 @@ function groupsOf(address: string): number[] {
 
 export default fp<GuestLimit>(
   async (app, limit) => {
-    app.decorate("guests", new Guests(app.store.users, app.events, limit));
+    app.decorate("guests", new Guests(app.store.users, limit));
   },
   { name: "guests", dependencies: ["engines"] },
 );

@@ -1,9 +1,5 @@
 import { monitorEventLoopDelay } from "node:perf_hooks";
-import type {
-  FastifyInstance,
-  onRequestHookHandler,
-  RouteOptions,
-} from "fastify";
+import type { FastifyInstance, onRequestHookHandler, RouteOptions } from "fastify";
 import fp from "fastify-plugin";
 import type { LoadLimits } from "../../config.js";
 import { Refusal } from "../http/errors.js";
@@ -51,28 +47,22 @@ export default fp<{ load?: LoadLimits | undefined }>(
         lastLogged = now;
         app.log.warn(`turning requests away: ${why}`);
       }
-      return new Refusal(503, "The server is too busy. Try again soon.", {
-        "retry-after": "1",
-      });
+      return new Refusal(503, "The server is too busy. Try again soon.", { "retry-after": "1" });
     };
 
     app.decorateRequest("hold", null as never);
     const { requests, uploads, eventLoopDelay } = load;
-    const boundWrites = requests
-      ? boundBy(requests, "writes", tooBusy)
-      : undefined;
+    const boundWrites = requests ? boundBy(requests, "writes", tooBusy) : undefined;
     // A client that reads its answer slowly keeps no other one from reading.
     const boundReads = requests
       ? boundBy(requests, "reads", tooBusy, { untilAnswered: false })
       : undefined;
-    const boundUploads = uploads
-      ? boundBy(uploads, "uploads", tooBusy)
-      : undefined;
+    const boundUploads = uploads ? boundBy(uploads, "uploads", tooBusy) : undefined;
     app.decorate("slotOf", (route: RouteOptions) => {
       const { requires, holdsLargeBody, slot } = route.config ?? {};
       if (route.method === "GET" || route.method === "HEAD") {
         // On SQLite, a read needs no slot: it is answered in one turn of the event loop, and
-        // searches have a queue of their own (db/sqlite/engine/searcher.ts).
+        // searches have a queue of their own (db/engines/sqlite/engine/searcher.ts).
         if (!app.sharedHealth || !Array.isArray(requires)) return undefined;
         return boundReads?.(route);
       }
@@ -166,10 +156,7 @@ const RESOLUTION = 10;
  *   overload of any pause.
  * @returns the average delay in the last interval, in milliseconds.
  */
-export function watchEventLoop(
-  app: FastifyInstance,
-  interval: number,
-): () => number {
+export function watchEventLoop(app: FastifyInstance, interval: number): () => number {
   const histogram = monitorEventLoopDelay({ resolution: RESOLUTION });
   histogram.enable();
   let delay = 0;

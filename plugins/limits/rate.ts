@@ -1,10 +1,6 @@
-import type {
-  FastifyInstance,
-  FastifyRequest,
-  onRequestAsyncHookHandler,
-  RouteOptions,
-} from "fastify";
+import type { FastifyRequest, onRequestAsyncHookHandler, RouteOptions } from "fastify";
 import fp from "fastify-plugin";
+import { LRUCache } from "lru-cache";
 import type { LoadLimits } from "../../config.js";
 import { Refusal } from "../http/errors.js";
 
@@ -18,6 +14,33 @@ declare module "fastify" {
 /** How long the calls of a caller add up, in milliseconds. */
 const MINUTE = 60_000;
 
+/** How many keys are counted at a time; the least recently counted is forgotten first. */
+const MAX_KEYS = 5000;
+
+/**
+ * Counts keys in windows of time, in this process. It uses a clock that is never set
+ * back: otherwise a window could last for as long as the clock was set back.
+ */
+export class Tally {
+  readonly #counts = new LRUCache<string, { count: number; since: number }>({ max: MAX_KEYS });
+
+  /**
+   * Counts a key once more. The window begins with the first count.
+   * @param window in milliseconds.
+   * @returns the count, and after how many milliseconds the window ends.
+   */
+  count(key: string, window: number): { count: number; ttl: number } {
+    const now = performance.now();
+    let known = this.#counts.get(key);
+    if (!known || now - known.since >= window) {
+      known = { count: 0, since: now };
+      this.#counts.set(key, known);
+    }
+    known.count++;
+    return { count: known.count, ttl: known.since + window - now };
+  }
+}
+
 /** A rate limit: what it counts, and per which caller. */
 export interface RateLimit {
   perMinute: number;
@@ -27,17 +50,11 @@ export interface RateLimit {
   keyOf: (request: FastifyRequest) => string;
 }
 
-/**
- * Makes a hook of a route that answers 429 to a caller who sends more. With Valkey, the calls
- * to all nodes add up.
- */
-export function limitRate(
-  { events }: Pick<FastifyInstance, "events">,
-  { perMinute, what, keyOf }: RateLimit,
-): onRequestAsyncHookHandler {
+/** Makes a hook of a route that answers 429 to a caller who sends more to this process. */
+export function limitRate({ perMinute, what, keyOf }: RateLimit): onRequestAsyncHookHandler {
+  const tally = new Tally();
   return async function limitRate(request) {
-    const key = `${what} ${keyOf(request)}`;
-    const { count, ttl } = await events.count(key, MINUTE);
+    const { count, ttl } = tally.count(keyOf(request), MINUTE);
     if (count <= perMinute) return;
     throw new Refusal(429, `Too many ${what}. Try again later.`, {
       "retry-after": String(Math.ceil(ttl / 1000)),
@@ -50,7 +67,7 @@ export default fp<{ load?: LoadLimits | undefined }>(
   async (app, { load }) => {
     const perMinute = load?.perMinute;
     if (!perMinute) return;
-    const limitCaller = limitRate(app, {
+    const limitCaller = limitRate({
       perMinute,
       what: "requests",
       // The signature stands for the token, and is short. It comes last,
@@ -62,5 +79,5 @@ export default fp<{ load?: LoadLimits | undefined }>(
       Array.isArray(config?.requires) ? limitCaller : undefined,
     );
   },
-  { name: "rate", dependencies: ["engines", "errors"] },
+  { name: "rate", dependencies: ["errors"] },
 );

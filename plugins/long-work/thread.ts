@@ -66,11 +66,7 @@ export function inThread<T>(
       } else end(() => resolve(message as T));
     });
     worker.once("error", (error: Error & { code?: string }) =>
-      fail(
-        error.code === "ERR_WORKER_OUT_OF_MEMORY"
-          ? new TooMuch("memory")
-          : error,
-      ),
+      fail(error.code === "ERR_WORKER_OUT_OF_MEMORY" ? new TooMuch("memory") : error),
     );
     worker.postMessage(task);
   });

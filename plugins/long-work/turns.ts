@@ -17,8 +17,7 @@ interface Waiter {
 }
 
 /** The refusal that ends the work of a client that has left. */
-export const abandoned = (): Refusal =>
-  new Refusal(408, "The client went away.");
+export const abandoned = (): Refusal => new Refusal(408, "The client went away.");
 
 /**
  * Bounds long work of one kind. Worlds take turns, so one that asks for much delays another one by
@@ -80,11 +79,9 @@ export class Turns {
     }
     const ahead = this.#waiting.filter((waiter) => waiter.world === world);
     if (ahead.length >= this.bounds.waiting) {
-      throw new Refusal(
-        503,
-        `The server is busy with ${this.what}. Try again soon.`,
-        { "retry-after": "2" },
-      );
+      throw new Refusal(503, `The server is busy with ${this.what}. Try again soon.`, {
+        "retry-after": "2",
+      });
     }
     return new Promise((resolve, reject) => {
       const waiter: Waiter = {
@@ -124,10 +121,7 @@ export class Turns {
     // The rest of its world waits for all others.
     const isOfWorld = (waiter: Waiter) => waiter.world === next.world;
     const others = this.#waiting.filter((waiter) => waiter !== next);
-    this.#waiting = [
-      ...others.filter((waiter) => !isOfWorld(waiter)),
-      ...others.filter(isOfWorld),
-    ];
+    this.#waiting = [...others.filter((waiter) => !isOfWorld(waiter)), ...others.filter(isOfWorld)];
     next.begin();
   }
 }

@@ -30,8 +30,7 @@ const LINK_REST = 600;
  * Whether a file may run scripts. A bucket cannot send the policy that forbids scripts,
  * so Foyer serves such files itself.
  */
-const mayRunScripts = (key: string): boolean =>
-  typeOf(key)?.document !== undefined;
+const mayRunScripts = (key: string): boolean => typeOf(key)?.document !== undefined;
 
 const notFound = () => new Refusal(404, "Not found.");
 
@@ -50,11 +49,7 @@ export default fp(
       const time = modified.getTime();
       // It is strong, as the bytes under a key never change: a download can go on by it.
       const tag = `"${size.toString(16)}-${time.toString(16)}"`;
-      const part = select(request, {
-        size,
-        tag,
-        modified: time - (time % 1000),
-      });
+      const part = select(request, { size, tag, modified: time - (time % 1000) });
       const { status } = part;
       if (status === 412) throw new Refusal(412, "It is in another state.");
       if (status === 416) {
@@ -110,10 +105,7 @@ export default fp(
       } catch (error) {
         // One line for as long as it fails.
         if (!hasFailed && !isClosed) {
-          app.log.warn(
-            { err: error as Error },
-            "cannot sweep unfinished files",
-          );
+          app.log.warn({ err: error as Error }, "cannot sweep unfinished files");
         }
         hasFailed = true;
       }

@@ -12,8 +12,7 @@ export interface Validators {
 }
 
 /** The status of the answer to a request for a file, and which bytes it has. */
-export type Selection =
-  { status: 200 | 304 | 412 | 416 } | { status: 206; range: ByteRange };
+export type Selection = { status: 200 | 304 | 412 | 416 } | { status: 206; range: ByteRange };
 
 const WHOLE: Selection = { status: 200 };
 
@@ -42,11 +41,7 @@ export function select(
   if (range === undefined || method !== "GET") return WHOLE;
   // Strong, too: only an equal time matches, never a weak tag.
   // Both comparisons are strong, so a weak tag never matches.
-  if (
-    ifRange !== undefined &&
-    ifRange !== tag &&
-    timeOf(ifRange) !== modified
-  ) {
+  if (ifRange !== undefined && ifRange !== tag && timeOf(ifRange) !== modified) {
     return WHOLE;
   }
   return rangeOf(range, size);

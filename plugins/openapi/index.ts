@@ -1,9 +1,6 @@
 import type { RouteOptions } from "fastify";
 import fp from "fastify-plugin";
-import {
-  toOpenapiSchema,
-  type JsonObject,
-} from "../../schemas/openapi/openapi-schema.js";
+import { toOpenapiSchema, type JsonObject } from "../../schemas/openapi/openapi-schema.js";
 import { components } from "../../schemas/openapi/components.js";
 import { operationOf } from "./operation.js";
 import { headers, parameters, responses, securitySchemes } from "./parts.js";
@@ -26,15 +23,10 @@ export const serversOf = (publicUrl = "/") => [{ url: publicUrl }];
  * The components that a document refers to. Which ones there are follows from the configuration.
  * @param parts from which the references begin.
  */
-function referred(
-  parts: JsonObject,
-  all: Record<string, JsonObject>,
-): Record<string, JsonObject> {
+function referred(parts: JsonObject, all: Record<string, JsonObject>): Record<string, JsonObject> {
   const found = new Set<string>();
   const follow = (value: unknown) => {
-    const refs = JSON.stringify(value).matchAll(
-      /"#\/components\/(\w+)\/([\w-]+)"/g,
-    );
+    const refs = JSON.stringify(value).matchAll(/"#\/components\/(\w+)\/([\w-]+)"/g);
     for (const [ref, kind = "", name = ""] of refs) {
       if (found.has(ref)) continue;
       found.add(ref);
@@ -46,9 +38,7 @@ function referred(
     Object.entries(all).map(([kind, named]) => [
       kind,
       Object.fromEntries(
-        Object.entries(named).filter(([name]) =>
-          found.has(`"#/components/${kind}/${name}"`),
-        ),
+        Object.entries(named).filter(([name]) => found.has(`"#/components/${kind}/${name}"`)),
       ),
     ]),
   );
@@ -80,11 +70,7 @@ const tags = [
   { name: "server", description: "The server itself." },
 ];
 
-/**
- * Makes one document of all routes and schemas. Written here because the available
- * libraries convert schemas to OpenAPI 3.0, which cannot express the rules for the
- * names of permission keys.
- */
+/** Makes one document of all routes and schemas. plugins/DESIGN.md says why no library does. */
 export default fp<{ publicUrl: string | undefined }>(
   async (app, { publicUrl }) => {
     const routes: RouteOptions[] = [];
@@ -96,9 +82,7 @@ export default fp<{ publicUrl: string | undefined }>(
     });
 
     app.decorate("isOpenapi", ({ paths }) => {
-      const operations = Object.values(paths as Paths).flatMap((path) =>
-        Object.values(path),
-      );
+      const operations = Object.values(paths as Paths).flatMap((path) => Object.values(path));
       const ids = new Set(operations.map(({ operationId }) => operationId));
       return (
         routes.length === operations.length &&
@@ -126,10 +110,7 @@ export default fp<{ publicUrl: string | undefined }>(
         tags,
         paths,
         webhooks,
-        components: {
-          ...referred({ paths, webhooks }, shared),
-          securitySchemes,
-        },
+        components: { ...referred({ paths, webhooks }, shared), securitySchemes },
       };
     });
   },

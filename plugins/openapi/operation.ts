@@ -1,16 +1,8 @@
 import type { TObject, TSchema } from "@sinclair/typebox";
 import type { FastifySchema, RouteOptions } from "fastify";
 import { components } from "../../schemas/openapi/components.js";
-import {
-  toOpenapiSchema,
-  type JsonObject,
-} from "../../schemas/openapi/openapi-schema.js";
-import {
-  headerRefs,
-  responseRef,
-  type HeaderName,
-  type ResponseName,
-} from "./parts.js";
+import { toOpenapiSchema, type JsonObject } from "../../schemas/openapi/openapi-schema.js";
+import { headerRefs, responseRef, type HeaderName, type ResponseName } from "./parts.js";
 
 import { isConditional } from "../replies.js";
 
@@ -43,8 +35,7 @@ interface RouteSchema extends FastifySchema {
 
 /** A route as an operation of an OpenAPI document. */
 export function operationOf(route: RouteOptions): JsonObject {
-  const { operationId, summary, description, tags, body, consumes } =
-    route.schema as RouteSchema;
+  const { operationId, summary, description, tags, body, consumes } = route.schema as RouteSchema;
   return {
     operationId,
     summary,
@@ -58,11 +49,7 @@ export function operationOf(route: RouteOptions): JsonObject {
     ...(body && {
       requestBody: {
         required: true,
-        content: {
-          [consumes?.[0] ?? "application/json"]: {
-            schema: toOpenapiSchema(body),
-          },
-        },
+        content: { [consumes?.[0] ?? "application/json"]: { schema: toOpenapiSchema(body) } },
       },
     }),
     responses: { ...refusalsOf(route), ...answersOf(route) },
@@ -72,8 +59,7 @@ export function operationOf(route: RouteOptions): JsonObject {
 const isGuarded = ({ config }: RouteOptions): boolean =>
   Array.isArray(config?.requires) || config?.operated === true;
 
-const isUpload = ({ schema }: RouteOptions): boolean =>
-  schema?.consumes !== undefined;
+const isUpload = ({ schema }: RouteOptions): boolean => schema?.consumes !== undefined;
 
 function securityOf(route: RouteOptions): Record<string, string[]>[] {
   if (isGuarded(route)) return [{ Bearer: [] }];
@@ -104,9 +90,7 @@ function parametersIn(place: "path" | "query", schema?: TObject) {
       in: place,
       required: place === "path",
       ...(description !== undefined && { description: description as string }),
-      ...(examples !== undefined && {
-        example: (examples as unknown[])[0],
-      }),
+      ...(examples !== undefined && { example: (examples as unknown[])[0] }),
       schema: inner,
     };
   });
@@ -124,10 +108,7 @@ function answersOf(route: RouteOptions): JsonObject {
       description: named.description ?? "The answer.",
       headers: headerRefs(...headersOf(route, Number(status))),
       ...(body.type !== "null" && {
-        content: {
-          "application/json": { schema: toOpenapiSchema(body) },
-          ...otherForms,
-        },
+        content: { "application/json": { schema: toOpenapiSchema(body) }, ...otherForms },
       }),
     };
   }
@@ -165,8 +146,6 @@ function refusalsOf(route: RouteOptions): JsonObject {
     503: "NotNow",
   };
   return Object.fromEntries(
-    Object.entries(names).flatMap(([status, name]) =>
-      name ? [[status, responseRef(name)]] : [],
-    ),
+    Object.entries(names).flatMap(([status, name]) => (name ? [[status, responseRef(name)]] : [])),
   );
 }

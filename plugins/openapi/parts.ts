@@ -30,22 +30,13 @@ export const headers = {
     description: "The declared type of the body is the real one.",
     schema: { type: "string", const: "nosniff" },
   },
-  ETag: {
-    description: "Names the state that was answered.",
-    schema: { type: "string" },
-  },
-  "Cache-Control": {
-    description: "How long it may be kept.",
-    schema: { type: "string" },
-  },
+  ETag: { description: "Names the state that was answered.", schema: { type: "string" } },
+  "Cache-Control": { description: "How long it may be kept.", schema: { type: "string" } },
   "Content-Disposition": {
     description: "The name under which a browser saves it.",
     schema: { type: "string" },
   },
-  Location: {
-    description: "Where it is.",
-    schema: { type: "string", format: "uri" },
-  },
+  Location: { description: "Where it is.", schema: { type: "string", format: "uri" } },
   "Accept-Encoding": {
     description: "How a body may be coded.",
     schema: { type: "string", const: "identity" },
@@ -109,24 +100,10 @@ function refusal(
 }
 
 /** A refusal that may come after the caller was admitted, and then has a Cache-Control. */
-const refused = (
-  description: string,
-  code: ProblemCode,
-  detail: string,
-  ...names: HeaderName[]
-) =>
-  refusal(
-    description,
-    problem(code, detail),
-    [Problem],
-    ...names,
-    "Cache-Control",
-  );
+const refused = (description: string, code: ProblemCode, detail: string, ...names: HeaderName[]) =>
+  refusal(description, problem(code, detail), [Problem], ...names, "Cache-Control");
 
-const badHost = problem(
-  "invalid_request",
-  "The Host header is not a host name.",
-);
+const badHost = problem("invalid_request", "The Host header is not a host name.");
 
 /** Refusals, by the names that operations refer to. */
 export const responses = {
@@ -138,10 +115,7 @@ export const responses = {
     "What was sent is not valid.",
     {
       fields: {
-        value: {
-          name: ["This field is required."],
-          "module_config.0.type": ["May not be empty."],
-        },
+        value: { name: ["This field is required."], "module_config.0.type": ["May not be empty."] },
       },
       ...problem("invalid_json", "The body is empty, and JSON was expected."),
       ...badHost,
@@ -163,9 +137,7 @@ export const responses = {
     "The file is not taken, or it is no program.",
     {
       type: { value: { error: "file.type" } },
-      program: {
-        value: { non_field_errors: ["Line 3: The time cannot be read."] },
-      },
+      program: { value: { non_field_errors: ["Line 3: The time cannot be read."] } },
       ...badHost,
     },
     [FileProblem, Faults, Problem],
@@ -180,20 +152,14 @@ export const responses = {
   Forbidden: refusal(
     "It does not exist, or the caller may not. Callers who hold `world.update` read which (`missing`).",
     {
-      ...problem(
-        "forbidden",
-        "You do not have permission to perform this action.",
-      ),
+      ...problem("forbidden", "You do not have permission to perform this action."),
       ...problem("missing", "There is no such room."),
     },
     [Problem],
     "Cache-Control",
   ),
   NoUpload: refusal("The caller may not upload here.", {}, []),
-  NotFound: refusal(
-    "There is no such file.",
-    problem("not_found", "Not found."),
-  ),
+  NotFound: refusal("There is no such file.", problem("not_found", "Not found.")),
   Malformed: refusal("The request is not valid HTTP.", badHost),
   Expired: refused(
     "Entries after the cursor are not kept any more.",
@@ -220,11 +186,7 @@ export const responses = {
     "changed",
     "It was changed in between. Get it again, and try again.",
   ),
-  TooLarge: refused(
-    "The body is larger than 1 MiB.",
-    "too_large",
-    "The body is too large.",
-  ),
+  TooLarge: refused("The body is larger than 1 MiB.", "too_large", "The body is too large."),
   NotJson: refused(
     "The body is not JSON.",
     "unsupported_media_type",
@@ -261,12 +223,6 @@ export function schemaRef({ $id }: Named) {
  * @param names the headers beyond the ones of every answer.
  */
 export function headerRefs(...names: HeaderName[]) {
-  const all: HeaderName[] = [
-    "X-Request-Id",
-    "X-Content-Type-Options",
-    ...names,
-  ];
-  return Object.fromEntries(
-    all.map((name) => [name, { $ref: `#/components/headers/${name}` }]),
-  );
+  const all: HeaderName[] = ["X-Request-Id", "X-Content-Type-Options", ...names];
+  return Object.fromEntries(all.map((name) => [name, { $ref: `#/components/headers/${name}` }]));
 }

@@ -1,10 +1,7 @@
 import { type TSchema, Type } from "@sinclair/typebox";
 import { webhookMessage } from "../../schemas/feed.js";
 import { feedData, pascalCase } from "../../schemas/feed-data.js";
-import {
-  toOpenapiSchema,
-  type JsonObject,
-} from "../../schemas/openapi/openapi-schema.js";
+import { toOpenapiSchema, type JsonObject } from "../../schemas/openapi/openapi-schema.js";
 import { ref } from "../../schemas/values.js";
 
 // What webhooks send, as OpenAPI 3.1 describes requests that a server makes.
@@ -28,9 +25,7 @@ const responses = {
 };
 
 const types: Record<string, TSchema> = {
-  ...Object.fromEntries(
-    Object.entries(feedData).map(([type, data]) => [type, ref(data)]),
-  ),
+  ...Object.fromEntries(Object.entries(feedData).map(([type, data]) => [type, ref(data)])),
   "webhook.test": Type.Object({ webhook_id: Type.String({ format: "uuid" }) }),
 };
 
@@ -41,19 +36,17 @@ export const sentToWebhooks = (): JsonObject =>
       type,
       {
         post: {
-          ...{
-            operationId: `on${pascalCase(type)}`,
-            summary: `Take a ${type}`,
-          },
+          operationId: `on${pascalCase(type)}`,
+          summary: `Take a ${type}`,
           description:
             "As in the change feed. More types may come: answer 2xx to those that you don't know.",
-          ...{ tags: ["webhooks"], security: [], parameters },
+          tags: ["webhooks"],
+          security: [],
+          parameters,
           requestBody: {
             required: true,
             content: {
-              "application/json": {
-                schema: toOpenapiSchema(webhookMessage(type, data)),
-              },
+              "application/json": { schema: toOpenapiSchema(webhookMessage(type, data)) },
             },
           },
           responses,

@@ -1,9 +1,8 @@
 import { type LookupAddress, promises as dns } from "node:dns";
 import type { LookupFunction } from "node:net";
 import type { Agent } from "undici";
-import { Allowance } from "./addresses.js";
+import { Allowance, NOT_PUBLIC, PLAIN, targetOf } from "./addresses.js";
 import { OutboundError, outboundErrorOf } from "./refusals.js";
-import { NOT_PUBLIC, PLAIN, targetOf } from "./target.js";
 
 /** A request to another server. */
 export interface OutboundRequest {
@@ -74,9 +73,7 @@ export class Outbound {
     const found = await withTimeout(this.#resolve(target.host), CHECK).catch(
       (): LookupAddress[] => [],
     );
-    const isAllowed = found.every(({ address }) =>
-      this.#allow.permits(address, isPlain),
-    );
+    const isAllowed = found.every(({ address }) => this.#allow.permits(address, isPlain));
     if (isPlain && !(isAllowed && found.length > 0)) return PLAIN;
     return isAllowed ? undefined : NOT_PUBLIC;
   }
@@ -94,9 +91,14 @@ export class Outbound {
       const { request: send } = await import("undici");
       const dispatcher = await (this.#agent ??= this.#open());
       const answer = await send(url, {
-        ...{ method, headers, body, signal, dispatcher },
+        method,
+        headers,
+        body,
+        signal,
+        dispatcher,
         // The signal ends it.
-        ...{ headersTimeout: 0, bodyTimeout: 0 },
+        headersTimeout: 0,
+        bodyTimeout: 0,
       });
       return {
         status: answer.statusCode,
@@ -115,17 +117,13 @@ export class Outbound {
 
   async #open(): Promise<Agent> {
     const { Agent, buildConnector } = await import("undici");
-    const common = {
-      ...(this.#ca !== undefined && { ca: this.#ca }),
-      autoSelectFamily: true,
-    };
+    const common = { ...(this.#ca !== undefined && { ca: this.#ca }), autoSelectFamily: true };
     const secure = buildConnector({ ...common, lookup: this.#lookup(false) });
     const plain = buildConnector({ ...common, lookup: this.#lookup(true) });
     return new Agent({
       keepAliveTimeout: IDLE,
       keepAliveMaxTimeout: IDLE,
-      connect: (options, done) =>
-        (options.protocol === "https:" ? secure : plain)(options, done),
+      connect: (options, done) => (options.protocol === "https:" ? secure : plain)(options, done),
     });
   }
 

@@ -5,12 +5,7 @@
  * one of that name.
  */
 export type OutboundProblem =
-  | "address_not_allowed"
-  | "not_found"
-  | "timeout"
-  | "too_large"
-  | "unreachable"
-  | "tls";
+  "address_not_allowed" | "not_found" | "timeout" | "too_large" | "unreachable" | "tls";
 
 const SENTENCES: Record<OutboundProblem, string> = {
   address_not_allowed: "The address is not public.",
@@ -35,20 +30,15 @@ export class OutboundError extends Error {
 const NO_NAME = new Set(["ENOTFOUND", "ENODATA", "EAI_AGAIN", "ESERVFAIL"]);
 
 /** OpenSSL's and Node's codes for certificates. */
-const TLS =
-  /^(CERT_|UNABLE_TO_|DEPTH_ZERO_|SELF_SIGNED_|ERR_TLS|ERR_SSL|EPROTO)/;
+const TLS = /^(CERT_|UNABLE_TO_|DEPTH_ZERO_|SELF_SIGNED_|ERR_TLS|ERR_SSL|EPROTO)/;
 
 /**
  * The refusal behind an error of a library.
  * @param signal the one that ends the request when its time is over.
  */
-export function outboundErrorOf(
-  error: unknown,
-  signal: AbortSignal,
-): OutboundError {
+export function outboundErrorOf(error: unknown, signal: AbortSignal): OutboundError {
   // Happy Eyeballs reports one error for each address.
-  const first: unknown =
-    error instanceof AggregateError ? error.errors[0] : error;
+  const first: unknown = error instanceof AggregateError ? error.errors[0] : error;
   for (let it = first; it instanceof Error; it = it.cause) {
     if (it instanceof OutboundError) return it;
     const code = String((it as NodeJS.ErrnoException).code);

@@ -18,15 +18,8 @@ const MOST_EXPORTS = 16;
 /** Reads and writes programs in threads of their own: two documents, of different worlds, and one export at a time. */
 export class Formats {
   /** Documents of organizers. One may take its whole time, and exports do not wait for it. */
-  readonly #reading = new Turns("imports of programs", {
-    atOnce: 2,
-    ofWorld: 1,
-    waiting: 1,
-  });
-  readonly #writing = new Turns("exports of programs", {
-    atOnce: 1,
-    waiting: MOST_EXPORTS,
-  });
+  readonly #reading = new Turns("imports of programs", { atOnce: 2, ofWorld: 1, waiting: 1 });
+  readonly #writing = new Turns("exports of programs", { atOnce: 1, waiting: MOST_EXPORTS });
 
   /** @param longest how long a document may take, in milliseconds. */
   constructor(readonly longest = LONGEST) {}
@@ -43,15 +36,8 @@ export class Formats {
     ports: ImportPorts,
     gone?: AbortSignal,
   ): Promise<ImportResult> {
-    const answer = ({ name, argument }: Question) =>
-      ports[name](argument as never);
-    return (await this.#run(
-      this.#reading,
-      world,
-      { import: task },
-      gone,
-      answer,
-    )) as ImportResult;
+    const answer = ({ name, argument }: Question) => ports[name](argument as never);
+    return (await this.#run(this.#reading, world, { import: task }, gone, answer)) as ImportResult;
   }
 
   /**
@@ -85,9 +71,7 @@ export class Formats {
   ): Promise<ImportResult | string> {
     const bounds = { longest: this.longest, memory: MEMORY };
     const done = await turns
-      .run(world, gone, (ended) =>
-        inThread<Done>(THREAD, task, ended, bounds, answer),
-      )
+      .run(world, gone, (ended) => inThread<Done>(THREAD, task, ended, bounds, answer))
       .catch((error: unknown) => {
         if (!(error instanceof TooMuch)) throw error;
         const what = error.of === "time" ? "long" : "much memory";

@@ -1,12 +1,6 @@
 import { parentPort } from "node:worker_threads";
 import { InvalidData } from "../../schemas/validate.js";
-import {
-  type Done,
-  type ImportPorts,
-  type Question,
-  run,
-  type Task,
-} from "./tasks.js";
+import { type Done, type ImportPorts, type Question, run, type Task } from "./tasks.js";
 
 // The thread of formats.ts: it receives one task, may ask for what an import needs, and answers
 // with what came of it.

@@ -1,23 +1,12 @@
 import { LRUCache } from "lru-cache";
 import type { Author } from "../../db/contract/author.js";
-import type {
-  ImportChanges,
-  ImportedFile,
-  Program,
-} from "../../db/contract/program.js";
+import type { ImportChanges, ImportedFile, Program } from "../../db/contract/program.js";
 import { type Store, StoreError } from "../../db/contract/store.js";
 import { allRooms, basisOf } from "../../db/program-imports.js";
 import { changed } from "../../db/rules/preconditions.js";
-import {
-  programVersion,
-  type Reader,
-  seenProgram,
-} from "../../db/rules/program-views.js";
+import { programVersion, type Reader, seenProgram } from "../../db/rules/program-views.js";
 import type { EventDates } from "../../schemas/event-dates.js";
-import type {
-  ImportOptions,
-  ImportResult,
-} from "../../schemas/documents/program-document.js";
+import type { ImportOptions, ImportResult } from "../../schemas/documents/program-document.js";
 import type { Room } from "../../schemas/rooms.js";
 import type { World } from "../../schemas/worlds.js";
 import type { ProgramFormat } from "../../schemas/program/program-import.js";
@@ -87,9 +76,7 @@ export interface Sender {
    * Saves the document where the import is written.
    * @param write writes the import with the record of a file; undefined if nothing changes.
    */
-  readonly save?: (
-    write: (file: ImportedFile) => Promise<void> | undefined,
-  ) => Promise<void>;
+  readonly save?: (write: (file: ImportedFile) => Promise<void> | undefined) => Promise<void>;
 }
 
 /** Reads whole programs into the store, and writes them out of it. */
@@ -137,17 +124,12 @@ export class Programs {
           else if (changes) await write(changes);
           return true;
         } catch (error) {
-          const isOld =
-            error instanceof StoreError && error.problem === "changed";
+          const isOld = error instanceof StoreError && error.problem === "changed";
           if (!isOld) throw error;
           if (plans < MOST_PLANS) return false;
-          throw new Refusal(
-            503,
-            "The program keeps changing. Try again soon.",
-            {
-              "retry-after": "2",
-            },
-          );
+          throw new Refusal(503, "The program keeps changing. Try again soon.", {
+            "retry-after": "2",
+          });
         }
       },
     };
@@ -173,19 +155,10 @@ export class Programs {
     const version = versionOf(world, program, reader, { names, format, page });
     const key = `${world.id} ${version}`;
     const write = async (gone: AbortSignal) =>
-      Buffer.from(
-        await this.#write(
-          world,
-          program,
-          reader,
-          { format, page, rooms: names },
-          gone,
-        ),
-      );
+      Buffer.from(await this.#write(world, program, reader, { format, page, rooms: names }, gone));
     return {
       version,
-      bytes: async (gone) =>
-        this.#written.get(key) ?? (await this.#once(key, write, gone)),
+      bytes: async (gone) => this.#written.get(key) ?? (await this.#once(key, write, gone)),
     };
   }
 
@@ -205,9 +178,7 @@ export class Programs {
     const reader = readerOf(rooms, rights);
     const names = namesOf(rooms);
     const isExpected = (["json", "schedule.json"] as const).some((format) =>
-      versions.includes(
-        versionOf(world, program, reader, { names, format, page }),
-      ),
+      versions.includes(versionOf(world, program, reader, { names, format, page })),
     );
     if (!isExpected || program.stamp !== stamp) throw changed();
   }
@@ -250,11 +221,7 @@ export class Programs {
     world: World,
     program: Program,
     reader: Reader,
-    {
-      format,
-      page,
-      rooms,
-    }: Pick<ExportedProgram, "page" | "rooms"> & { format: ProgramFormat },
+    { format, page, rooms }: Pick<ExportedProgram, "page" | "rooms"> & { format: ProgramFormat },
     gone: AbortSignal,
   ): Promise<string> {
     const { sessions, speakers } = seenProgram(program, reader);
@@ -297,11 +264,7 @@ function versionOf(
   world: World,
   program: Program,
   reader: Reader,
-  {
-    names,
-    format,
-    page,
-  }: { names: Names; format: ProgramFormat; page: string },
+  { names, format, page }: { names: Names; format: ProgramFormat; page: string },
 ): string {
   const more = [eventOf(world), world.title, zoneOf(world), format];
   // Calendars have no address of a page, so all nodes give them the same version.

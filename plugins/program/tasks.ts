@@ -1,16 +1,6 @@
-import type {
-  ImportChanges,
-  ImportReferences,
-} from "../../db/contract/program.js";
-import {
-  type ImportBasis,
-  planChanges,
-  referencesIn,
-} from "../../db/rules/import-changes.js";
-import type {
-  ImportOptions,
-  ImportResult,
-} from "../../schemas/documents/program-document.js";
+import type { ImportChanges, ImportReferences } from "../../db/contract/program.js";
+import { type ImportBasis, planChanges, referencesIn } from "../../db/rules/import-changes.js";
+import type { ImportOptions, ImportResult } from "../../schemas/documents/program-document.js";
 import type { Faults } from "../../schemas/errors.js";
 import { InvalidData } from "../../schemas/validate.js";
 import { calendarOf } from "./exports/calendar.js";
@@ -27,8 +17,7 @@ export interface ImportTask {
 
 /** What the thread can do. */
 export type Task =
-  | { import: ImportTask }
-  | { write: "ics" | "schedule.json"; program: ExportedProgram; at: number };
+  { import: ImportTask } | { write: "ics" | "schedule.json"; program: ExportedProgram; at: number };
 
 /** What came of a task: a value, or what is wrong with a document. */
 export type Done = { value: ImportResult | string } | { faults: Faults };
@@ -54,10 +43,7 @@ export type Question = {
 }[keyof ImportPorts];
 
 /** @throws {InvalidData} for a document that cannot be read. */
-export async function run(
-  task: Task,
-  ports: ImportPorts,
-): Promise<ImportResult | string> {
+export async function run(task: Task, ports: ImportPorts): Promise<ImportResult | string> {
   if ("import" in task) return importProgram(task.import, ports);
   return task.write === "ics"
     ? calendarOf(task.program, task.at)

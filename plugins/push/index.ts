@@ -1,8 +1,21 @@
+import { createECDH } from "node:crypto";
 import fp from "fastify-plugin";
 import type { PushKey } from "../../db/contract/push.js";
 import { favoritesSoon, messageNotices } from "./notices.js";
-import { freshKey } from "./keys.js";
 import { PushSender } from "./sender.js";
+
+/** A fresh key on the curve P-256 (RFC 8292, section 2). */
+export function freshKey(): PushKey {
+  const curve = createECDH("prime256v1");
+  curve.generateKeys();
+  return {
+    publicKey: curve.getPublicKey("base64url"),
+    // A number with leading zeros is shorter.
+    privateKey: Buffer.from(curve.getPrivateKey("hex").padStart(64, "0"), "hex").toString(
+      "base64url",
+    ),
+  };
+}
 
 declare module "fastify" {
   interface FastifyInstance {
@@ -25,9 +38,7 @@ export default fp<{ publicUrl?: string | undefined }>(
 
     async function keyOfServer(): Promise<PushKey | undefined> {
       try {
-        return (
-          (await store.push.key()) ?? (await store.push.keep("", freshKey()))
-        );
+        return (await store.push.key()) ?? (await store.push.keep("", freshKey()));
       } catch (error) {
         log.warn({ err: error }, "web push is off: the database takes no key");
         return undefined;

@@ -33,8 +33,7 @@ export interface Notice {
 const MAX_BODY = 200;
 const MAX_TITLE = 100;
 
-const cut = (text: string, most: number): string =>
-  firstOf(text, most).toWellFormed();
+const cut = (text: string, most: number): string => firstOf(text, most).toWellFormed();
 
 /**
  * Whether a user may get something, by the traits of their last login.
@@ -54,19 +53,13 @@ function mayGet(
 const MENTION = new RegExp(`@(${UUID})`, "gi");
 
 /** A stored text with names in place of the ids of mentioned users. */
-async function withNames(
-  store: Store,
-  worldId: string,
-  stored: string,
-): Promise<string> {
+async function withNames(store: Store, worldId: string, stored: string): Promise<string> {
   // What comes later is cut off in any case.
   const text = stored.slice(0, 10 * MAX_BODY);
   const ids = [...text.matchAll(MENTION)].map(([, id]) => id!.toLowerCase());
   if (ids.length === 0) return text;
   const users = await store.users.getMany(worldId, [...new Set(ids)]);
-  const names = new Map(
-    users.map(({ id, profile }) => [id, profile?.display_name]),
-  );
+  const names = new Map(users.map(({ id, profile }) => [id, profile?.display_name]));
   return text.replace(MENTION, (_mention, id: string) => {
     const name = names.get(id.toLowerCase());
     return `@${typeof name === "string" ? name : "…"}`;
@@ -80,14 +73,9 @@ const claims = (store: Store, world: string, name: string) =>
 type Message = Delivery["event"];
 
 /** Where a message is, and its author; undefined if it may be shown to no user. */
-async function contextOf(
-  store: Store,
-  worldId: string,
-  { channel, sender }: Message,
-) {
+async function contextOf(store: Store, worldId: string, { channel, sender }: Message) {
   const world = (await store.worlds.get(worldId))?.value;
-  const from =
-    sender === null ? undefined : await store.users.get(worldId, sender);
+  const from = sender === null ? undefined : await store.users.get(worldId, sender);
   if (!world || !from || isGone(from)) return undefined;
   const members = (await store.chat.channel(worldId, channel))?.direct;
   const isDirect = members !== undefined;
@@ -123,12 +111,12 @@ export async function messageNotices(
   if (!context) return [];
   const { world, isDirect } = context;
   const notices: Notice[] = [];
-  for (const user of await store.users.getMany(worldId, [
-    ...endpoints.keys(),
-  ])) {
+  for (const user of await store.users.getMany(worldId, [...endpoints.keys()])) {
     if (!(await context.isFor(user))) continue;
     notices.push({
-      ...{ world, user: user.id, name },
+      world,
+      user: user.id,
+      name,
       endpoints: endpoints.get(user.id)!,
       read: () => presentTexts(store, worldId, event, user.id),
       place: `${isDirect ? "messages" : "rooms"}/${channel}`,
@@ -181,10 +169,7 @@ const AT_ONCE = 500;
  * The notices of favorites that begin soon, once for each time of a session. What cannot be read
  * is not claimed, so a later look or another process sends it.
  */
-export async function* favoritesSoon(
-  store: Store,
-  now: number,
-): AsyncGenerator<readonly Notice[]> {
+export async function* favoritesSoon(store: Store, now: number): AsyncGenerator<readonly Notice[]> {
   const sessions = new Map<string, [DueFavorite, ...DueFavorite[]]>();
   for (const due of await store.push.due(now, now + BEFORE)) {
     const place = `${due.world} ${due.claim}`;
@@ -195,8 +180,7 @@ export async function* favoritesSoon(
   for (const favorites of sessions.values()) {
     const [{ world, claim }] = favorites;
     const notices = await noticesOf(store, favorites);
-    if (notices.length > 0 && (await claims(store, world, claim)))
-      yield notices;
+    if (notices.length > 0 && (await claims(store, world, claim))) yield notices;
   }
 }
 
@@ -210,10 +194,7 @@ async function noticesOf(
   if (!sight) return [];
   const { world } = sight;
   const place = roomId === null ? "program" : `rooms/${roomId}`;
-  const texts = {
-    title: cut(title, MAX_TITLE),
-    body: cut(world.title, MAX_TITLE),
-  };
+  const texts = { title: cut(title, MAX_TITLE), body: cut(world.title, MAX_TITLE) };
   const notices: Notice[] = [];
   for (let i = 0; i < favorites.length; i += AT_ONCE) {
     const ids = favorites.slice(i, i + AT_ONCE).map(({ user }) => user);
@@ -226,7 +207,11 @@ async function noticesOf(
         return receiver && present?.isFor(receiver) ? texts : undefined;
       };
       notices.push({
-        ...{ world, user: user.id, name, place, read },
+        world,
+        user: user.id,
+        name,
+        place,
+        read,
         endpoints: endpoints.get(user.id) ?? [],
       });
     }
@@ -237,8 +222,7 @@ async function noticesOf(
 /** Who may know of a session in a room, or in none; undefined if the room is gone. */
 async function sightOf(store: Store, worldId: string, roomId: string | null) {
   const world = (await store.worlds.get(worldId))?.value;
-  const room =
-    roomId === null ? undefined : await store.rooms.get(worldId, roomId);
+  const room = roomId === null ? undefined : await store.rooms.get(worldId, roomId);
   if (!world || (roomId !== null && !room)) return undefined;
   const isFor = (user: UserRecord): boolean =>
     !user.deleted &&

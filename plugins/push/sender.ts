@@ -41,7 +41,7 @@ const SIGNED = 12 * 3_600_000;
 const MAX_SIGNATURES = 1000;
 
 /** How long a push service may take, in milliseconds, and how much of its answer is read. */
-const PATIENCE = 10_000;
+const PUSH_TIMEOUT_MS = 10_000;
 const MAX_ANSWER = 16 * 1024;
 
 /** How long a push service keeps a message for a browser that is away, in seconds. */
@@ -68,14 +68,8 @@ export class PushSender {
   /** How many messages wait for their hosts. */
   #waiting = 0;
   /** Hosts that did not answer. */
-  readonly #paused = new LRUCache<string, true>({
-    max: MAX_PAUSED,
-    ttl: PAUSE,
-  });
-  readonly #signed = new LRUCache<string, string>({
-    max: MAX_SIGNATURES,
-    ttl: SIGNED / 2,
-  });
+  readonly #paused = new LRUCache<string, true>({ max: MAX_PAUSED, ttl: PAUSE });
+  readonly #signed = new LRUCache<string, string>({ max: MAX_SIGNATURES, ttl: SIGNED / 2 });
   /** How many messages were dropped since that was logged. */
   #dropped = 0;
   #report: NodeJS.Timeout | undefined;
@@ -99,10 +93,7 @@ export class PushSender {
     } catch (error) {
       // A store or a service that fails for a while is expected, and a bug is not.
       const isBug = error instanceof TypeError || error instanceof RangeError;
-      this.#parts.log[isBug ? "error" : "debug"](
-        { err: error },
-        "a push message was not sent",
-      );
+      this.#parts.log[isBug ? "error" : "debug"]({ err: error }, "a push message was not sent");
     }
   }
 
@@ -132,10 +123,7 @@ export class PushSender {
   /** @param share of the places that may be taken. */
   #hasRoom(host: string, share = 1): boolean {
     const waiting = this.#hosts.get(host)?.pendingCount ?? 0;
-    return (
-      waiting < MAX_WAITING_FOR_ONE * share &&
-      this.#waiting < MAX_WAITING * share
-    );
+    return waiting < MAX_WAITING_FOR_ONE * share && this.#waiting < MAX_WAITING * share;
   }
 
   /** Counts a message that is not sent, and logs how many there were, not too often. */
@@ -166,9 +154,7 @@ export class PushSender {
     this.#waiting += 1;
     const sending = limit(async () => {
       this.#waiting -= 1;
-      await this.#sending(() =>
-        this.#try(() => this.#deliver(notice, endpoint)),
-      );
+      await this.#sending(() => this.#try(() => this.#deliver(notice, endpoint)));
       if (limit.pendingCount === 0 && limit.activeCount <= 1) {
         this.#hosts.delete(host);
       }
@@ -184,10 +170,7 @@ export class PushSender {
     for (const limit of this.#hosts.values()) limit.clearQueue();
   }
 
-  async #deliver(
-    { world, user, name, read, place }: Notice,
-    endpoint: string,
-  ): Promise<void> {
+  async #deliver({ world, user, name, read, place }: Notice, endpoint: string): Promise<void> {
     const { outbound, store } = this.#parts;
     const { host } = new URL(endpoint);
     if (this.#paused.has(host)) return this.#drop();
@@ -201,11 +184,10 @@ export class PushSender {
     const url = `/w/${encodeURIComponent(world.id)}/#/${place}`;
     const payload = JSON.stringify({ ...texts, url, tag: name });
     const { default: webPush } = await import("web-push");
-    const request = webPush.generateRequestDetails(
-      { endpoint, keys: { p256dh, auth } },
-      payload,
-      { TTL, urgency: "high" },
-    );
+    const request = webPush.generateRequestDetails({ endpoint, keys: { p256dh, auth } }, payload, {
+      TTL,
+      urgency: "high",
+    });
     const authorization = this.#authorization(
       webPush,
       new URL(endpoint).origin,
@@ -217,9 +199,13 @@ export class PushSender {
       .map(([header, value]) => [header, String(value)] as const);
     try {
       const { status } = await outbound.send({
-        ...{ url: endpoint, method: "POST", body: request.body },
+        url: endpoint,
+        method: "POST",
+        body: request.body,
         headers: Object.fromEntries(headers),
-        ...{ timeout: PATIENCE, maxBytes: MAX_ANSWER, drops: true },
+        timeout: PUSH_TIMEOUT_MS,
+        maxBytes: MAX_ANSWER,
+        drops: true,
       });
       if (status === 404 || status === 410) {
         await store.push.forget(world.id, endpoint);
@@ -245,7 +231,11 @@ export class PushSender {
     if (known !== undefined) return known;
     const { publicKey, privateKey } = this.#parts.key;
     const { Authorization } = webPush.getVapidHeaders(
-      ...([audience, subject, publicKey, privateKey, "aes128gcm"] as const),
+      audience,
+      subject,
+      publicKey,
+      privateKey,
+      "aes128gcm",
       Math.floor((Date.now() + SIGNED) / 1000),
     );
     this.#signed.set(name, Authorization);

@@ -28,10 +28,7 @@ function cellOf(value: Cell) {
 }
 
 async function write({ path, columns }: SheetTask): Promise<void> {
-  const head = columns.map((value) => ({
-    value,
-    fontWeight: "bold" as const,
-  }));
+  const head = columns.map((value) => ({ value, fontWeight: "bold" as const }));
   const rows = readFileSync(path, "utf8")
     .split("\n")
     .filter((line) => line !== "")

@@ -15,9 +15,7 @@ const MAX_TEXT = 16 * 1024 * 1024;
 const BOUNDS = { longest: 60_000, memory: 1024 };
 
 const tooLarge = () =>
-  new InvalidData({
-    format: ["There is too much for one table. Ask for csv, or for a room."],
-  });
+  new InvalidData({ format: ["There is too much for one table. Ask for csv, or for a room."] });
 
 /** Makes spreadsheets in threads of their own, two at a time. */
 export class Sheets {

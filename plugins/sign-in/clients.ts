@@ -42,9 +42,7 @@ export class ProviderClients {
       known = discover(provider, this.#fetch);
       this.#known.set(key, known);
       known.catch((error: Error) => {
-        this.#warn(
-          `The provider ${provider.issuer} cannot be used to sign in: ${error.message}`,
-        );
+        this.#warn(`The provider ${provider.issuer} cannot be used to sign in: ${error.message}`);
         this.#known.set(key, known, { ttl: PAUSE });
       });
     }
@@ -59,28 +57,17 @@ async function discover(
 ): Promise<Configuration[]> {
   const client = await import("openid-client");
   // Only WEBHOOK_ALLOW lets requests go without TLS.
-  const prepare = [
-    client.allowInsecureRequests,
-    client.enableNonRepudiationChecks,
-  ];
-  const found = await client.discovery(
-    new URL(issuer),
-    client_id,
-    {},
-    client.None(),
-    { [client.customFetch]: fetch, execute: prepare },
-  );
+  const prepare = [client.allowInsecureRequests, client.enableNonRepudiationChecks];
+  const found = await client.discovery(new URL(issuer), client_id, {}, client.None(), {
+    [client.customFetch]: fetch,
+    execute: prepare,
+  });
   const server = found.serverMetadata();
-  if (
-    !/^https?:$/.test(new URL(server.authorization_endpoint ?? "").protocol)
-  ) {
+  if (!/^https?:$/.test(new URL(server.authorization_endpoint ?? "").protocol)) {
     throw new Error("Its authorization_endpoint is no address of a page.");
   }
   if (client_secret === undefined) return [found];
-  const ways = [
-    client.ClientSecretBasic(client_secret),
-    client.ClientSecretPost(client_secret),
-  ];
+  const ways = [client.ClientSecretBasic(client_secret), client.ClientSecretPost(client_secret)];
   const methods = server.token_endpoint_auth_methods_supported;
   if (methods && !methods.includes("client_secret_basic")) ways.reverse();
   return ways.map((way) => {
@@ -102,7 +89,8 @@ const fetchBy =
       method: method === "POST" ? "POST" : "GET",
       headers,
       ...(form !== undefined && { body: form }),
-      ...{ timeout: TIMEOUT, maxBytes: MAX_BYTES },
+      timeout: TIMEOUT,
+      maxBytes: MAX_BYTES,
     });
     const type = answer.headers["content-type"];
     const isEmpty = answer.status === 204 || answer.status === 304;

@@ -1,9 +1,47 @@
 import type { Configuration } from "openid-client";
 import type { SignInProvider } from "../../schemas/issuers.js";
-import { type ForeignClaims, claimIn } from "../auth/claims.js";
+import { claimIn, type ForeignClaims } from "../auth/claims.js";
 import { IdentityError, readUid } from "../auth/tokens.js";
 import { OutboundError } from "../outbound/refusals.js";
 import type { ProviderClients } from "./clients.js";
+
+/** The longest address that a sign-in leads to, in characters. */
+const MAX_LENGTH = 500;
+
+/** A room that the address of a page shows. */
+const ROOM = /^#\/rooms\/([\w-]{1,100})$/;
+
+/**
+ * The page to which a sign-in leads: what `?to=` asks for if that is a page of the event, or else its
+ * first page.
+ * @param to a path, as the page that began the sign-in has it.
+ * @param base the URL of the server, without a slash at its end.
+ * @param isHere whether the host of the request names the world, too.
+ * @returns a path from the base on, perhaps with a query, and with `#/rooms/…`.
+ */
+export function destinationOf(
+  to: unknown,
+  { base, world, isHere }: { base: string; world: string; isHere: boolean },
+): string {
+  const first = `/w/${world}/`;
+  if (typeof to !== "string" || to.length > MAX_LENGTH) return first;
+  // Browsers read a backslash as a slash, and drop tabs and line ends.
+  if (!/^\/(?![/\\])[^\\\s]*$/.test(to) || !URL.canParse(to, base)) return first;
+  const root = new URL(base);
+  const { origin, pathname, search, hash } = new URL(to, root);
+  const folder = root.pathname.replace(/\/$/, "");
+  if (origin !== root.origin || !pathname.startsWith(`${folder}/`)) return first;
+  const path = pathname.slice(folder.length);
+  const own = new RegExp(`^/w/${world}(/(?!sign-in)[\\w/-]*)?$`);
+  const isOwn = own.test(path) || (isHere && /^\/(console\/?)?$/.test(path));
+  return isOwn ? path + search + (ROOM.test(hash) ? hash : "") : first;
+}
+
+/** The address of a page that gets a token. */
+export function withToken(destination: string, token: string): string {
+  const [page = "", room] = destination.split("#/rooms/");
+  return `${page}#token=${token}${room === undefined ? "" : `&room=${room}`}`;
+}
 
 /**
  * Why the sign-in failed, for the page. `denied`: the person or the provider declined. `expired`: it took too
@@ -36,7 +74,7 @@ export interface SignIn {
 }
 
 /** How long a person may take, in milliseconds. */
-export const PATIENCE = 10 * 60_000;
+export const SIGN_IN_TIMEOUT_MS = 10 * 60_000;
 
 /** The part of a sign-in that the library makes up. */
 type Secrets = Omit<SignIn, "to" | "ends">;
@@ -92,7 +130,8 @@ export async function finish(
   const configs = await known(clients, provider);
   try {
     return await claimsFrom(configs, address, {
-      ...{ expectedState: state, expectedNonce: nonce },
+      expectedState: state,
+      expectedNonce: nonce,
       pkceCodeVerifier: verifier,
     });
   } catch (error) {
@@ -111,9 +150,7 @@ async function claimsFrom(
     tokens = await client.authorizationCodeGrant(config!, address, checks);
   } catch (error) {
     // The client is registered for another way to name itself.
-    const isOther =
-      error instanceof client.ResponseBodyError &&
-      error.error === "invalid_client";
+    const isOther = error instanceof client.ResponseBodyError && error.error === "invalid_client";
     if (!isOther || others.length === 0) throw error;
     return claimsFrom(others, address, checks);
   }
@@ -129,10 +166,7 @@ async function claimsFrom(
  * The id of a person as a user.
  * @throws {SignInError} if the claim is missing, or is no id.
  */
-export function userIdOf(
-  claims: ForeignClaims,
-  { issuer, uid = "sub" }: SignInProvider,
-): string {
+export function userIdOf(claims: ForeignClaims, { issuer, uid = "sub" }: SignInProvider): string {
   try {
     const given = readUid(claimIn(claims, uid) ?? undefined);
     if (given === undefined) {
@@ -146,10 +180,7 @@ export function userIdOf(
   }
 }
 
-async function known(
-  clients: ProviderClients,
-  provider: SignInProvider,
-): Promise<Configuration[]> {
+async function known(clients: ProviderClients, provider: SignInProvider): Promise<Configuration[]> {
   try {
     return await clients.of(provider);
   } catch (error) {

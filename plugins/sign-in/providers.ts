@@ -9,8 +9,7 @@ export function providersOf({ config }: World): readonly SignInProvider[] {
   const { oidc } = config as { oidc?: unknown };
   if (!Array.isArray(oidc)) return [];
   const texts = ["id", "name", "issuer", "client_id"] as const;
-  return (oidc as (SignInProvider | null)[]).filter(
-    (it): it is SignInProvider =>
-      texts.every((name) => typeof it?.[name] === "string"),
+  return (oidc as (SignInProvider | null)[]).filter((it): it is SignInProvider =>
+    texts.every((name) => typeof it?.[name] === "string"),
   );
 }

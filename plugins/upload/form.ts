@@ -1,13 +1,35 @@
 import type { IncomingMessage } from "node:http";
 import multipart, { type Multipart } from "@fastify/multipart";
-import type {
-  FastifyInstance,
-  FastifyRequest,
-  onRequestHookHandler,
-} from "fastify";
+import type { FastifyInstance, FastifyRequest, onRequestHookHandler } from "fastify";
 import { FileRefusal } from "../http/errors.js";
 import { limitRate } from "../limits/rate.js";
-import { partCounter } from "./part-counter.js";
+
+/**
+ * Counts the parts of a form by its delimiters. The parser of forms silently skips a part
+ * without a name, so its own count is too low.
+ * @returns the count so far; it is complete at the end of the body.
+ */
+export function partCounter(body: IncomingMessage): () => number {
+  const boundary = /;\s*boundary=(?:"([^"]+)"|([^\s";]+))/i.exec(
+    body.headers["content-type"] ?? "",
+  );
+  // Without a match, the parser refuses the form, or this count does.
+  const delimiter = Buffer.from(`\r\n--${boundary?.[1] ?? boundary?.[2]}`);
+  // The first delimiter may be the first line.
+  let rest = Buffer.from("\r\n");
+  let delimiters = 0;
+  body.on("data", (chunk: Buffer) => {
+    const bytes = Buffer.concat([rest, chunk]);
+    let at = -delimiter.length;
+    while ((at = bytes.indexOf(delimiter, at + delimiter.length)) >= 0) {
+      delimiters++;
+    }
+    // A delimiter may continue in the next chunk.
+    rest = bytes.subarray(1 - delimiter.length);
+  });
+  // The last delimiter ends the form.
+  return () => delimiters - 1;
+}
 
 /** The box into which an image is scaled down. */
 export interface Box {
@@ -44,7 +66,7 @@ export async function takeForms(
   app.addHook("onError", async function dropBody({ raw }) {
     dropRest(raw, dropped);
   });
-  const limitUploader = limitRate(app, {
+  const limitUploader = limitRate({
     ...rate,
     keyOf: ({ world, uploader: { tokenId, clientId } }) =>
       JSON.stringify([world?.value.id, tokenId, clientId]),
@@ -53,11 +75,7 @@ export async function takeForms(
 }
 
 /** Refuses a body that is not a form, before it is read. */
-const refuseOtherThanForms: onRequestHookHandler = (
-  { mediaType },
-  _reply,
-  done,
-) => {
+const refuseOtherThanForms: onRequestHookHandler = ({ mediaType }, _reply, done) => {
   const isForm = mediaType === "multipart/form-data";
   done(isForm ? undefined : new FileRefusal("file.missing"));
 };
@@ -145,9 +163,7 @@ async function* readAll(
 }
 
 /** The next part; a form that is broken in any way has no file. */
-async function nextPart(
-  parts: AsyncIterableIterator<Multipart>,
-): Promise<Multipart | undefined> {
+async function nextPart(parts: AsyncIterableIterator<Multipart>): Promise<Multipart | undefined> {
   try {
     const next: IteratorResult<Multipart, undefined> = await parts.next();
     return next.value;
@@ -160,10 +176,7 @@ async function nextPart(
  * Passes bytes on, up to a limit.
  * @throws {FileRefusal} `file.size` at the first byte beyond it.
  */
-export async function* atMost(
-  limit: number,
-  bytes: AsyncIterable<Buffer>,
-): AsyncGenerator<Buffer> {
+export async function* atMost(limit: number, bytes: AsyncIterable<Buffer>): AsyncGenerator<Buffer> {
   let size = 0;
   for await (const chunk of bytes) {
     size += chunk.length;
@@ -193,10 +206,7 @@ export async function peek(
   return { head, all: prepended(head, bytes) };
 }
 
-async function* prepended(
-  head: Buffer,
-  rest: AsyncGenerator<Buffer>,
-): AsyncGenerator<Buffer> {
+async function* prepended(head: Buffer, rest: AsyncGenerator<Buffer>): AsyncGenerator<Buffer> {
   if (head.length > 0) yield head;
   yield* rest;
 }

@@ -30,9 +30,7 @@ async function run(job: ImageJob): Promise<ImageOutcome> {
     await writeFile(job.to, clean);
     return "done";
   } catch (error) {
-    return (error as NodeJS.ErrnoException).code === "ENOSPC"
-      ? "full"
-      : "unusable";
+    return (error as NodeJS.ErrnoException).code === "ENOSPC" ? "full" : "unusable";
   }
 }
 
@@ -52,9 +50,7 @@ async function reencode(job: ImageJob): Promise<Buffer> {
   } = await sharp(from, safely).metadata();
   if (width * height * pages > pixels) throw new Error("too many pixels");
   const image =
-    pages > 1
-      ? sharp(from, { ...safely, animated: true })
-      : sharp(from, safely).autoOrient();
+    pages > 1 ? sharp(from, { ...safely, animated: true }) : sharp(from, safely).autoOrient();
   if (box) image.resize({ ...box, fit: "inside", withoutEnlargement: true });
   const progressive = isProgressive;
   switch (format) {

@@ -7,9 +7,7 @@ import { MAX_PIXELS } from "./pixels.js";
 const MAX_WAITING = 5 * MAX_PIXELS;
 
 const tooMany = () =>
-  new Refusal(503, "Too many images are waiting. Try again soon.", {
-    "retry-after": "10",
-  });
+  new Refusal(503, "Too many images are waiting. Try again soon.", { "retry-after": "10" });
 
 /** The images of one world. */
 interface Line {
@@ -42,9 +40,7 @@ export class ImageQueue {
     work: () => Promise<void>,
   ): Promise<void> {
     if (gone.aborted) throw abandoned();
-    const line = this.#lines.get(world) ?? {
-      ...{ inOrder: pLimit(1), waiting: 0, images: 0 },
-    };
+    const line = this.#lines.get(world) ?? { inOrder: pLimit(1), waiting: 0, images: 0 };
     if (line.waiting > 0 && line.waiting + pixels > this.#shareOf(line)) {
       throw tooMany();
     }

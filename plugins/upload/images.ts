@@ -33,7 +33,7 @@ export type ImageOutcome = "done" | "refused" | "large" | "full" | "unusable";
 const IDLE = 10_000;
 
 /** How long an image may take, in milliseconds. */
-const PATIENCE = 60_000;
+const IMAGE_TIMEOUT_MS = 60_000;
 
 /** Opens the file at the first read: an error of an unread stream would end the server. */
 async function* bytesOf(path: string): AsyncGenerator<Buffer> {
@@ -104,8 +104,7 @@ export class ImageCleaner {
         throw new FileRefusal("file.type");
       }
       if (outcome === "large") throw new FileRefusal("file.size");
-      if (outcome !== "done")
-        throw new StoreError(outcome, "image not written");
+      if (outcome !== "done") throw new StoreError(outcome, "image not written");
     } finally {
       this.#idle = setTimeout(() => this.close(), IDLE).unref();
     }
@@ -122,7 +121,7 @@ export class ImageCleaner {
         const timer = setTimeout(() => {
           late = true;
           this.close();
-        }, PATIENCE);
+        }, IMAGE_TIMEOUT_MS);
         // The process may write its copy until it exits.
         const onExit = () => resolve(late ? "refused" : "ended");
         const onError = () => resolve("unusable");

@@ -36,16 +36,13 @@ export function pixelsOf(format: ImageFormat, head: Buffer): number {
 
 /** The largest possible number of frames; throws if the head is not enough. */
 function framesOf(format: ImageFormat, head: Buffer): number {
-  const isAnimated =
-    format === "gif" || (format === "webp" && isAnimatedWebp(head));
+  const isAnimated = format === "gif" || (format === "webp" && isAnimatedWebp(head));
   if (!isAnimated) return 1;
   if (head.length >= HEAD) throw new Error("the rest may hold more");
   const text = head.toString("latin1");
   // A frame of a GIF begins with a comma. Except for the first, it follows a zero
   // that ends the previous block.
-  return format === "gif"
-    ? text.split("\0,").length
-    : Math.max(1, text.split("ANMF").length - 1);
+  return format === "gif" ? text.split("\0,").length : Math.max(1, text.split("ANMF").length - 1);
 }
 
 /** Reads the animation bit of the extended header. */

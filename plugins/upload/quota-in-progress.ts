@@ -42,10 +42,7 @@ export class QuotaInProgress {
    * several together are too large, the first ones succeed.
    */
   async begin(world: string): Promise<Counted> {
-    const ledger = this.#ledgers.get(world) ?? {
-      used: 0,
-      underWay: new Map<Counted, number>(),
-    };
+    const ledger = this.#ledgers.get(world) ?? { used: 0, underWay: new Map<Counted, number>() };
     this.#ledgers.set(world, ledger);
     const { underWay } = ledger;
     const look = async () => {

@@ -24,12 +24,7 @@ export async function isOfType(type: FileType, head: Buffer): Promise<boolean> {
 /** Looks for the root element, which may follow comments, white space and a document type. */
 async function isSvg(head: Buffer): Promise<boolean> {
   const mark = head.toString("latin1", 0, 2);
-  const encoding =
-    mark === "\xff\xfe"
-      ? "utf-16le"
-      : mark === "\xfe\xff"
-        ? "utf-16be"
-        : "utf-8";
+  const encoding = mark === "\xff\xfe" ? "utf-16le" : mark === "\xfe\xff" ? "utf-16be" : "utf-8";
   const text = new TextDecoder(encoding).decode(head);
   const detector = new XmlTextDetector();
   // In pieces, to stop at the root.

@@ -3,9 +3,56 @@ import { mediaAddress } from "../../web/lib/addresses.js";
 import type { PageConfig } from "../../web/lib/page.js";
 import { dayOf, zoneOr } from "../../web/lib/zones.js";
 import { colorOf, inkOn } from "../../web/state/theme.js";
-import { escaped } from "./template.js";
 
 // What browsers, messengers and search engines read of a page without its scripts.
+
+/** The values that differ between answers. */
+export interface Filling {
+  /** The folder of the server, relative to the page, with a slash at its end. */
+  base: string;
+  /** The title of the page. */
+  title?: string | undefined;
+  /** The settings of the page, as a JSON value. */
+  config?: unknown;
+  /** HTML in place of the icon of the page. */
+  head?: string;
+}
+
+/** The places of a built page that a {@link Filling} replaces. */
+const PLACES =
+  /<link rel="icon"[^>]*>|"\.\/web\/|<meta name="foyer" content="|<title>[^<]*<\/title>/;
+
+/**
+ * Prepares a page that Vite built.
+ * @returns makes the text of an answer.
+ */
+export function templateOf(html: string): (filling: Filling) => string {
+  const texts = html.split(new RegExp(PLACES, "g"));
+  const places = html.match(new RegExp(PLACES, "g")) ?? [];
+  return (filling) =>
+    texts.reduce((before, text, at) => before + filled(places[at - 1]!, filling) + text);
+}
+
+function filled(place: string, { base, title, config, head }: Filling): string {
+  if (place.startsWith("<link")) {
+    return head ?? place.replace('"./web/', `"${base}web/`);
+  }
+  if (place.startsWith('"')) return `"${base}web/`;
+  if (place.startsWith("<meta")) return place + escaped(JSON.stringify(config));
+  return title === undefined ? place : `<title>${escaped(title)}</title>`;
+}
+
+const ENTITIES: Record<string, string> = {
+  "&": "&amp;",
+  "<": "&lt;",
+  ">": "&gt;",
+  '"': "&quot;",
+  "'": "&#39;",
+};
+
+/** Text for the content of an element, or for an attribute in quotes. */
+export const escaped = (text: string): string =>
+  text.replace(/[&<>"']/g, (character) => ENTITIES[character]!);
 
 /** The color of the pages where an event has none (web/tokens.css). */
 const COLOR = "#4338ca";
@@ -56,16 +103,11 @@ function descriptionOf({ title, event }: PageConfig): string {
  * The elements of the head that depend on the event.
  * @param isShared whether people share the address of the page, as a preview in messengers.
  */
-export function headOf(
-  page: PageConfig,
-  { server, path }: Place,
-  isShared: boolean,
-): string {
+export function headOf(page: PageConfig, { server, path }: Place, isShared: boolean): string {
   const { base, theme, title, event } = page;
   const folder = folderOf(page, path);
   const logo = logoOf(page, server);
-  const icon =
-    logo ?? (title === null ? `${base}web/icon.svg` : `${folder}icon.svg`);
+  const icon = logo ?? (title === null ? `${base}web/icon.svg` : `${folder}icon.svg`);
   const elements = [
     `<link rel="icon" href="${escaped(icon)}" />`,
     meta("name", "theme-color", theme.colors?.primary ?? COLOR),
@@ -87,9 +129,7 @@ export function headOf(
     // The largest part of the first page: it comes with the scripts, not after them.
     ...(cover === undefined
       ? []
-      : [
-          `<link rel="preload" as="image" href="${escaped(cover)}" fetchpriority="high" />`,
-        ]),
+      : [`<link rel="preload" as="image" href="${escaped(cover)}" fetchpriority="high" />`]),
   );
   return elements.join("\n    ");
 }

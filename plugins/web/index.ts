@@ -9,12 +9,11 @@ import { PAGES } from "../places.js";
 import { hasVersion } from "../replies.js";
 import { isNew } from "../setup.js";
 import { BuiltFiles, sendCoded } from "../sending.js";
-import { headOf, iconOf, manifestOf } from "./head.js";
+import { type Filling, headOf, iconOf, manifestOf, templateOf } from "./head.js";
 import { pageConfig } from "./page-config.js";
 import { CALLS, pageHeaders, playerHeaders } from "./policies.js";
 import { hasCalls, programPreview } from "./preview.js";
 import stream from "./stream.js";
-import { type Filling, templateOf } from "./template.js";
 
 export interface WebOptions {
   /** The origins whose pages may show a room in a frame. */
@@ -67,14 +66,10 @@ export default fp<WebOptions>(
       });
     }
     for (const path of ["/console", "/w/:world/console"]) {
-      app.get(path, { config }, async (_request, reply) =>
-        sendPage(reply.headers(alone), console),
-      );
+      app.get(path, { config }, async (_request, reply) => sendPage(reply.headers(alone), console));
     }
 
-    app.get("/setup", { config }, async (_request, reply) =>
-      sendPage(reply.headers(alone), setup),
-    );
+    app.get("/setup", { config }, async (_request, reply) => sendPage(reply.headers(alone), setup));
 
     async function sendPage(
       reply: FastifyReply,
@@ -89,9 +84,7 @@ export default fp<WebOptions>(
       const isShared = template === attend;
       const page = {
         ...pageConfig(at, world, uploads),
-        ...(isShared &&
-          world &&
-          (await programPreview(world, app.store, Date.now()))),
+        ...(isShared && world && (await programPreview(world, app.store, Date.now()))),
       };
       if (isShared && world && (await hasCalls(app.store, world.id))) {
         reply.headers(CALLS);
@@ -113,16 +106,10 @@ export default fp<WebOptions>(
       // Guests read them: of an event that is not theirs, they are as without an event.
       const read = async (request: FastifyRequest) =>
         pageConfig({ path: "/", embed: null }, await worldOf(request), uploads);
-      app.get(
-        `${folder}manifest.webmanifest`,
-        { config },
-        async (request, reply) => {
-          const text = JSON.stringify(
-            manifestOf(await read(request), request.base),
-          );
-          return sendText(reply, text, "application/manifest+json");
-        },
-      );
+      app.get(`${folder}manifest.webmanifest`, { config }, async (request, reply) => {
+        const text = JSON.stringify(manifestOf(await read(request), request.base));
+        return sendText(reply, text, "application/manifest+json");
+      });
       app.get(`${folder}icon.svg`, { config }, async (request, reply) => {
         reply.header("content-security-policy", "default-src 'none'");
         return sendText(reply, iconOf(await read(request)), "image/svg+xml");
@@ -144,9 +131,7 @@ export default fp<WebOptions>(
           // It works for all pages of this server, which may be under a path of a proxy.
           reply.header("service-worker-allowed", "../");
         }
-        const caching = HASHED.test(name)
-          ? "public, max-age=31536000, immutable"
-          : "no-cache";
+        const caching = HASHED.test(name) ? "public, max-age=31536000, immutable" : "no-cache";
         return sendCoded(reply, file, caching);
       },
     );
@@ -161,10 +146,7 @@ async function readPages() {
     const [attend, console, player, setup] = await Promise.all(
       ["index.html", "console.html", "player.html", "setup.html"].map(read),
     );
-    return {
-      ...{ attend: attend!, console: console! },
-      ...{ player: player!, setup: setup! },
-    };
+    return { attend: attend!, console: console!, player: player!, setup: setup! };
   } catch (error) {
     if ((error as NodeJS.ErrnoException).code === "ENOENT") return undefined;
     throw error;
@@ -172,17 +154,10 @@ async function readPages() {
 }
 
 /** The world that the path of a request names, or else its host, as for uploads. */
-async function worldOf({
-  params,
-  host,
-  server,
-}: FastifyRequest): Promise<World | undefined> {
+async function worldOf({ params, host, server }: FastifyRequest): Promise<World | undefined> {
   const { world: id } = params as { world?: string };
   const { worlds } = server.store;
-  const found =
-    id === undefined
-      ? await worlds.at(host.toLowerCase())
-      : await worlds.get(id);
+  const found = id === undefined ? await worlds.at(host.toLowerCase()) : await worlds.get(id);
   return found?.value;
 }
 
@@ -196,11 +171,7 @@ function embedOf({ query }: FastifyRequest): string | null {
 const sendHtml = (reply: FastifyReply, html: string): FastifyReply =>
   sendText(reply, html, "text/html; charset=utf-8");
 
-function sendText(
-  reply: FastifyReply,
-  text: string,
-  type: string,
-): FastifyReply {
+function sendText(reply: FastifyReply, text: string, type: string): FastifyReply {
   const tag = `"${createHash("sha256").update(text).digest("base64url").slice(0, 22)}"`;
   reply.headers({ etag: tag, "cache-control": "no-cache" });
   if (reply.statusCode === 200 && hasVersion(reply.request, tag)) {

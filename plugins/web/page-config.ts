@@ -3,8 +3,7 @@ import { providersOf } from "../sign-in/providers.js";
 import type { World } from "../../schemas/worlds.js";
 import { webAddress } from "../../web/lib/addresses.js";
 import type { Links, PageConfig, Theme } from "../../web/lib/page.js";
-import { fieldOf, isText } from "./fields.js";
-import { eventPreview, isPublic } from "./preview.js";
+import { eventPreview, fieldOf, isPublic, isText } from "./preview.js";
 
 /** The parts of a page's address. */
 export interface PageAddress {
@@ -35,9 +34,7 @@ export function pageConfig(
     ...(world && isPublic(world) && eventPreview(world)),
     locale: world ? localeOf(world.config) : null,
     embed,
-    signIn: world
-      ? providersOf(world).map(({ id, name }) => ({ id, name }))
-      : [],
+    signIn: world ? providersOf(world).map(({ id, name }) => ({ id, name })) : [],
     upload: { maxBytes, types },
   };
 }
@@ -56,8 +53,7 @@ function themeOf({ theme }: Record<string, unknown>): Theme {
   const primary = fieldOf(fieldOf(theme, "colors"), "primary");
   const url = fieldOf(fieldOf(theme, "logo"), "url");
   return {
-    ...(isText(primary, 7) &&
-      /^#[0-9a-f]{6}$/i.test(primary) && { colors: { primary } }),
+    ...(isText(primary, 7) && /^#[0-9a-f]{6}$/i.test(primary) && { colors: { primary } }),
     ...(isText(url, MAX_LOGO) && { logo: { url } }),
   };
 }
@@ -69,20 +65,15 @@ const MAX_LINKS = 10;
 
 /** The sound part of `config.links`. A host may have stored anything there. */
 function linksOf({ links }: Record<string, unknown>): { links?: Links } {
-  const urlIn = (value: unknown) =>
-    isText(value, MAX_LINK) ? webAddress(value) : undefined;
+  const urlIn = (value: unknown) => (isText(value, MAX_LINK) ? webAddress(value) : undefined);
   const privacy = urlIn(fieldOf(links, "privacy"));
   const imprint = urlIn(fieldOf(links, "imprint"));
   const list = fieldOf(links, "more");
-  const more = (Array.isArray(list) ? list : [])
-    .slice(0, MAX_LINKS)
-    .flatMap((entry: unknown) => {
-      const label = fieldOf(entry, "label");
-      const url = urlIn(fieldOf(entry, "url"));
-      return isText(label, MAX_LABEL) && url !== undefined
-        ? [{ label, url }]
-        : [];
-    });
+  const more = (Array.isArray(list) ? list : []).slice(0, MAX_LINKS).flatMap((entry: unknown) => {
+    const label = fieldOf(entry, "label");
+    const url = urlIn(fieldOf(entry, "url"));
+    return isText(label, MAX_LABEL) && url !== undefined ? [{ label, url }] : [];
+  });
   const sound: Links = {
     ...(privacy !== undefined && { privacy }),
     ...(imprint !== undefined && { imprint }),
@@ -93,7 +84,6 @@ function linksOf({ links }: Record<string, unknown>): { links?: Links } {
 
 /** A language tag, such as `de` or `pt-BR`, of at most 35 characters (BCP 47, section 4.4.1). */
 function localeOf({ locale }: Record<string, unknown>): string | null {
-  const isTag =
-    isText(locale, 35) && /^[a-z]{2,8}(-[a-z0-9]{1,8})*$/i.test(locale);
+  const isTag = isText(locale, 35) && /^[a-z]{2,8}(-[a-z0-9]{1,8})*$/i.test(locale);
   return isTag ? locale : null;
 }

@@ -9,15 +9,7 @@ const TRUSTED_TYPES = "require-trusted-types-for 'script'";
 const CALL = ["camera", "display-capture", "microphone"];
 
 /** Browser features that pages do not need, and framed content must not use. */
-const UNUSED = [
-  "browsing-topics",
-  "geolocation",
-  "hid",
-  "midi",
-  "payment",
-  "serial",
-  "usb",
-];
+const UNUSED = ["browsing-topics", "geolocation", "hid", "midi", "payment", "serial", "usb"];
 
 /** @param hasCalls whether a frame that the page names may use what a call needs. */
 const permissions = (hasCalls: boolean): string =>
@@ -78,13 +70,9 @@ export function playerHeaders(
   );
 }
 
-const sources = (rule: string, more: readonly string[]): string =>
-  [rule, ...more].join(" ");
+const sources = (rule: string, more: readonly string[]): string => [rule, ...more].join(" ");
 
-function headersOf(
-  ancestors: readonly string[],
-  rules: readonly string[],
-): Record<string, string> {
+function headersOf(ancestors: readonly string[], rules: readonly string[]): Record<string, string> {
   const mayBeFramed = ancestors.length > 0;
   const framing = `frame-ancestors ${mayBeFramed ? ancestors.join(" ") : "'none'"}`;
   return {

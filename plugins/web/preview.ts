@@ -12,7 +12,17 @@ import type {
   PreviewSpeaker,
   ProgramPreview,
 } from "../../web/lib/page.js";
-import { fieldOf, isText } from "./fields.js";
+
+// Reading what a host stored. It may be anything.
+
+export const isText = (value: unknown, maxLength: number): value is string =>
+  typeof value === "string" && value !== "" && value.length <= maxLength;
+
+/** A field of an object; undefined for everything else. */
+export function fieldOf(value: unknown, name: string): unknown {
+  if (typeof value !== "object" || value === null) return undefined;
+  return Object.getOwnPropertyDescriptor(value, name)?.value;
+}
 
 // What the first page shows of an event before the login: what every guest may see.
 
@@ -24,22 +34,17 @@ const SPEAKERS = 3;
 const GUEST = { traits: new Set<string>() };
 
 /** Whether guests may see a world. */
-export const isPublic = (world: World): boolean =>
-  may(GUEST, ["world.view"], { world });
+export const isPublic = (world: World): boolean => may(GUEST, ["world.view"], { world });
 
 /** When and where a public event is, as far as that was stored in a sound form. */
-export function eventPreview({
-  config,
-}: World): { event: EventPreview } | undefined {
+export function eventPreview({ config }: World): { event: EventPreview } | undefined {
   const text = (name: string, maxLength: number) => {
     const value = fieldOf(config["event"], name);
     return isText(value, maxLength) ? value : undefined;
   };
   const time = (name: string) => {
     const value = text(name, 100);
-    return value !== undefined && !Number.isNaN(Date.parse(value))
-      ? value
-      : undefined;
+    return value !== undefined && !Number.isNaN(Date.parse(value)) ? value : undefined;
   };
   const cover = fieldOf(fieldOf(config["event"], "cover"), "url");
   const timezone = config["timezone"];
@@ -102,13 +107,8 @@ export async function programPreview(
     title: session.title,
     starts_at: session.starts_at,
     ends_at: session.ends_at,
-    room:
-      session.room_id === null
-        ? ""
-        : ((await roomOf(session.room_id))?.name ?? ""),
-    speakers: session.speaker_ids
-      .slice(0, SPEAKERS)
-      .flatMap((id) => names.get(id) ?? []),
+    room: session.room_id === null ? "" : ((await roomOf(session.room_id))?.name ?? ""),
+    speakers: session.speaker_ids.slice(0, SPEAKERS).flatMap((id) => names.get(id) ?? []),
   }));
   return {
     program: {
@@ -137,15 +137,12 @@ async function guestReader(
 function seenOf(program: Program, reader: Reader): Seen {
   const found = seenProgram(program, reader);
   const sessions = found.sessions.map(({ value }) => value);
-  const speakers = new Map(
-    found.speakers.map(({ value }) => [value.id, value] as const),
-  );
+  const speakers = new Map(found.speakers.map(({ value }) => [value.id, value] as const));
   // In the order in which they appear, with pictures first.
   const appearing = [...new Set(sessions.flatMap((it) => it.speaker_ids))]
     .flatMap((id) => speakers.get(id) ?? [])
     .sort((a, b) => Number(!a.picture) - Number(!b.picture));
-  const isScheduled = (it: Session): it is Session & { starts_at: string } =>
-    it.starts_at !== null;
+  const isScheduled = (it: Session): it is Session & { starts_at: string } => it.starts_at !== null;
   return {
     sessions: sessions.filter(isScheduled),
     speakers: appearing.slice(0, SPEAKERS).map(previewOf),
@@ -153,11 +150,11 @@ function seenOf(program: Program, reader: Reader): Seen {
   };
 }
 
-const previewOf = ({
+const previewOf = ({ name, organization, picture }: Speaker): PreviewSpeaker => ({
   name,
   organization,
   picture,
-}: Speaker): PreviewSpeaker => ({ name, organization, picture });
+});
 
 const FRAMES = new Set(["livestream.iframe", "page.iframe"]);
 
@@ -168,15 +165,11 @@ const PAGE = 200;
  * Whether a room frames a page that its host calls a call (`call: true`). Which sites these are
  * stays with those who may see the room.
  */
-export async function hasCalls(
-  { rooms }: Pick<Store, "rooms">,
-  world: string,
-): Promise<boolean> {
+export async function hasCalls({ rooms }: Pick<Store, "rooms">, world: string): Promise<boolean> {
   for (let page = 1; ; page++) {
     const found = await rooms.all(world, { page, pageSize: PAGE });
     const modules = found.flatMap(({ value }) => value.module_config);
-    const isCall = ({ config }: Record<string, unknown>) =>
-      fieldOf(config, "call") === true;
+    const isCall = ({ config }: Record<string, unknown>) => fieldOf(config, "call") === true;
     if (modules.some((it) => FRAMES.has(it.type) && isCall(it))) return true;
     if (found.length < PAGE) return false;
   }

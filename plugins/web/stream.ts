@@ -36,11 +36,7 @@ export function playlistAt(now: number): string {
     const part = number % LOOP;
     if (part === 0) lines.push("#EXT-X-DISCONTINUITY");
     const date = new Date(number * LENGTH * 1000).toISOString();
-    lines.push(
-      `#EXT-X-PROGRAM-DATE-TIME:${date}`,
-      `#EXTINF:${LENGTH.toFixed(3)},`,
-      `${part}.m4s`,
-    );
+    lines.push(`#EXT-X-PROGRAM-DATE-TIME:${date}`, `#EXTINF:${LENGTH.toFixed(3)},`, `${part}.m4s`);
   }
   return `${lines.join("\n")}\n`;
 }
@@ -53,15 +49,12 @@ const SEGMENT = /^\w+\.(mp4|m4s)$/;
 /** Serves the stream at `/demo/stream.m3u8`. */
 export default fp(
   async (app) => {
-    app.get(
-      "/demo/stream.m3u8",
-      { config: { requires: "public" } },
-      async (_request, reply) =>
-        reply
-          .headers(FOR_ALL)
-          .header("cache-control", "public, max-age=1")
-          .type("application/vnd.apple.mpegurl")
-          .send(playlistAt(Date.now())),
+    app.get("/demo/stream.m3u8", { config: { requires: "public" } }, async (_request, reply) =>
+      reply
+        .headers(FOR_ALL)
+        .header("cache-control", "public, max-age=1")
+        .type("application/vnd.apple.mpegurl")
+        .send(playlistAt(Date.now())),
     );
     const segments = new BuiltFiles(SEGMENTS);
     app.get<{ Params: { name: string } }>(

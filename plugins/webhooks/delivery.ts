@@ -1,16 +1,90 @@
 import type { Store } from "../../db/contract/store.js";
-import {
-  movesOf,
-  type Webhook,
-  type WebhookState,
-} from "../../db/contract/webhooks.js";
+import { movesOf, type Webhook, type WebhookState } from "../../db/contract/webhooks.js";
 import { type TypeFilter, typeFilter } from "../../schemas/plain/feed.js";
 import type { FeedItem } from "../feed/items.js";
 import type { Outbound } from "../outbound/outbound.js";
-import { delayAfter, givesUp } from "./message.js";
-import type { Pace } from "./pace.js";
-import { PATIENCE, send } from "./sending.js";
+import { delayAfter, givesUp, type Message, signed } from "./message.js";
 import type { Source } from "./source.js";
+import { OutboundError } from "../outbound/refusals.js";
+
+/** How many requests a process begins in a second, at most: each takes time that attendees wait for. */
+const RATE = 500;
+
+/** How many may begin at once after a pause. */
+const BURST = 20;
+
+/** How often waiting requests get their turn, in milliseconds. */
+const STEP = 10;
+
+/** Lets requests begin at a bounded rate, in the order in which they asked. */
+export class Pace {
+  readonly #waiting: (() => void)[] = [];
+  #left = BURST;
+  #seen = performance.now();
+  #timer: NodeJS.Timeout | undefined;
+
+  /** Resolves when a request may begin. */
+  turn(): Promise<void> {
+    return new Promise((resolve) => {
+      this.#waiting.push(resolve);
+      if (!this.#timer) this.#serve();
+    });
+  }
+
+  #serve(): void {
+    this.#timer = undefined;
+    const now = performance.now();
+    const earned = ((now - this.#seen) * RATE) / 1000;
+    this.#left = Math.min(BURST, this.#left + earned);
+    this.#seen = now;
+    while (this.#left >= 1 && this.#waiting.length > 0) {
+      this.#left--;
+      this.#waiting.shift()!();
+    }
+    if (this.#waiting.length > 0) {
+      this.#timer = setTimeout(() => this.#serve(), STEP).unref();
+    }
+  }
+}
+
+/** How long a try may take, in milliseconds. */
+export const TRY_TIMEOUT_MS = 15_000;
+
+/** How much of an answer is read. */
+const MAX_ANSWER = 64 * 1024;
+
+/** How a try ended. */
+export interface Try {
+  /** The status of the answer; null without one. */
+  readonly status: number | null;
+  /** Why it failed; null if it did not. */
+  readonly error: string | null;
+}
+
+/** Sends a message to a receiver, once. */
+export async function send(
+  outbound: Outbound,
+  { url, secret }: Pick<Webhook, "url" | "secret">,
+  message: Message,
+): Promise<Try> {
+  try {
+    const { status } = await outbound.send({
+      url,
+      method: "POST",
+      ...signed(message, secret),
+      timeout: TRY_TIMEOUT_MS,
+      maxBytes: MAX_ANSWER,
+      drops: true,
+    });
+    const isTaken = status >= 200 && status < 300;
+    return { status, error: isTaken ? null : `status_${status}` };
+  } catch (error) {
+    if (error instanceof OutboundError) {
+      return { status: null, error: error.code };
+    }
+    throw error;
+  }
+}
 
 /** How often the position is stored while entries are delivered, in milliseconds. */
 const SAVE = 500;
@@ -19,7 +93,7 @@ const SAVE = 500;
 const SAVE_OTHERS = 60_000;
 
 /** For how long a holder may deliver after its last beat, in milliseconds; see `index.ts`. */
-export const HOLD = 20_000;
+export const LEASE_MS = 20_000;
 
 /** What a delivery works with. */
 export interface DeliveryParts {
@@ -153,21 +227,23 @@ export class Delivery {
   /** @returns whether the next entry is due. */
   async #deliver({ seq, type, at, json }: FeedItem): Promise<boolean> {
     // Another process could take it over during the try.
-    while (performance.now() - this.#parts.beatAt() > HOLD - PATIENCE - 1000) {
+    while (performance.now() - this.#parts.beatAt() > LEASE_MS - TRY_TIMEOUT_MS - 1000) {
       if (this.#isOver) return false;
       await this.#wait(200);
     }
     const { world, id } = this.#hook;
     const message = { id: `${world}.${seq}.${id}`, type, at, data: json };
-    const { status, error } = await send(
-      ...([this.#parts.outbound, this.#hook, message] as const),
-    );
+    const { status, error } = await send(this.#parts.outbound, this.#hook, message);
     const now = Date.now();
     if (error === null) {
       const wasFailing = this.#state.failing_since !== null;
       this.#state = {
-        ...{ position: seq, delivered_at: now, failing_since: null },
-        ...{ last_status: status, last_error: null, next_try_at: null },
+        position: seq,
+        delivered_at: now,
+        failing_since: null,
+        last_status: status,
+        last_error: null,
+        next_try_at: null,
         attempts: 0,
       };
       const sinceSaved = performance.now() - this.#savedAt;
@@ -179,8 +255,11 @@ export class Delivery {
     const since = Math.min(this.#state.failing_since ?? now, now);
     const isOver = status === 410 || givesUp(now - since, attempts);
     this.#state = {
-      ...{ ...this.#state, failing_since: since, attempts },
-      ...{ last_status: status, last_error: error },
+      ...this.#state,
+      failing_since: since,
+      attempts,
+      last_status: status,
+      last_error: error,
       next_try_at: isOver ? null : Math.round(now + delayAfter(attempts)),
     };
     if (isOver) await this.#disable();
@@ -192,9 +271,7 @@ export class Delivery {
     const { store, holder } = this.#parts;
     const { world, id, revision } = this.#hook;
     const of = { revision, holder };
-    const done = await store.webhooks.disable(world, id, of, this.#state, {
-      kind: "server",
-    });
+    const done = await store.webhooks.disable(world, id, of, this.#state, { kind: "server" });
     if (done) this.stop();
     else this.#isOld = true;
   }
@@ -221,9 +298,7 @@ export class Delivery {
     }
     const { revision } = this.#hook;
     // What this process knows is later, unless a caller has named a position or ended a delay.
-    const begins =
-      movesOf(found) !== movesOf(this.#hook) ||
-      found.attempts < this.#saved.attempts;
+    const begins = movesOf(found) !== movesOf(this.#hook) || found.attempts < this.#saved.attempts;
     this.#hook = found;
     this.#filter = typeFilter(found.types);
     if (found.revision === revision) return;

@@ -1,7 +1,6 @@
 import fp from "fastify-plugin";
 import type { Webhook } from "../../db/contract/webhooks.js";
-import { Delivery, HOLD } from "./delivery.js";
-import { Pace } from "./pace.js";
+import { Delivery, LEASE_MS, Pace } from "./delivery.js";
 import { Source } from "./source.js";
 
 declare module "fastify" {
@@ -21,7 +20,7 @@ const BEAT = 3000;
  * How long a holder may be silent before others take over, in milliseconds. It is longer than
  * a holder delivers without a beat, so that two never deliver at once.
  */
-const SILENCE = HOLD + 3000;
+const SILENCE_MS = LEASE_MS + 3000;
 
 /** Events after which a webhook, or its log, may be another one. */
 const STATES = new Set<string>(["world.deleted", "world.reset"]);
@@ -117,7 +116,7 @@ export default fp(
         seen.set(id, { key, since: now });
         return false;
       }
-      return now - before.since > SILENCE;
+      return now - before.since > SILENCE_MS;
     }
 
     async function hold(hook: Webhook): Promise<void> {
@@ -141,10 +140,13 @@ export default fp(
       }
       const delivery = new Delivery(
         {
-          ...{ store, outbound, holder, source, pace },
+          store,
+          outbound,
+          holder,
+          source,
+          pace,
           beatAt: () => beats.get(world) ?? -Infinity,
-          onFault: (error) =>
-            app.log.warn({ err: error, world }, "a webhook has to wait"),
+          onFault: (error) => app.log.warn({ err: error, world }, "a webhook has to wait"),
         },
         found,
       );
@@ -225,10 +227,10 @@ export default fp(
       await Promise.all([looking.end(), beating.end()]);
       for (const delivery of held.values()) delivery.stop();
       // A receiver may be slow, and the next process sends this entry again.
-      const patience = new Promise((resolve) => {
+      const limit = new Promise((resolve) => {
         setTimeout(resolve, 1000).unref();
       });
-      await Promise.race([Promise.all(endings), patience]);
+      await Promise.race([Promise.all(endings), limit]);
     });
   },
   { name: "webhooks", dependencies: ["engines", "outbound"] },

@@ -5,8 +5,7 @@ import { createHmac, randomBytes } from "node:crypto";
 const PREFIX = "whsec_";
 
 /** A new secret. */
-export const newSecret = (): string =>
-  PREFIX + randomBytes(32).toString("base64");
+export const newSecret = (): string => PREFIX + randomBytes(32).toString("base64");
 
 /** A message to a receiver. */
 export interface Message {
@@ -32,9 +31,7 @@ export function signed(
   const body = `${head.slice(0, -1)},"data":${data}}`;
   const timestamp = String(Math.floor(now / 1000));
   const key = Buffer.from(secret.slice(PREFIX.length), "base64");
-  const signature = createHmac("sha256", key)
-    .update(`${id}.${timestamp}.${body}`)
-    .digest("base64");
+  const signature = createHmac("sha256", key).update(`${id}.${timestamp}.${body}`).digest("base64");
   return {
     body,
     headers: {
@@ -51,10 +48,7 @@ const MINUTE = 60 * SECOND;
 const HOUR = 60 * MINUTE;
 
 /** The delays after the first failures of an entry, in milliseconds. The last one repeats. */
-const DELAYS = [
-  ...[5 * SECOND, 30 * SECOND, 2 * MINUTE, 10 * MINUTE],
-  ...[HOUR, 3 * HOUR, 6 * HOUR],
-];
+const DELAYS = [5 * SECOND, 30 * SECOND, 2 * MINUTE, 10 * MINUTE, HOUR, 3 * HOUR, 6 * HOUR];
 
 /** A webhook that has failed for so long is disabled, in milliseconds. */
 const GIVES_UP = 3 * 24 * HOUR;

@@ -1,7 +1,6 @@
 import type { Entry } from "../../db/log/entries.js";
 import { published } from "../../db/log/published.js";
-import { isErasing } from "../feed/erasing.js";
-import type { FeedStore } from "../feed/items.js";
+import { type FeedStore, isErasing } from "../feed/items.js";
 import { type FeedPage, readPage } from "../feed/page.js";
 import { EVERYTHING, type TypeFilter } from "../../schemas/plain/feed.js";
 
@@ -101,8 +100,7 @@ export class Source {
     const page = await readPage(store, world, from, EVERYTHING, PAGE);
     return {
       ...page,
-      isStale: () =>
-        erasures !== this.#erasures || performance.now() - began > FRESH,
+      isStale: () => erasures !== this.#erasures || performance.now() - began > FRESH,
     };
   }
 

@@ -3,7 +3,7 @@ import type { Program, Refused } from "../../db/contract/program.js";
 import { StoreError, type Versioned } from "../../db/contract/store.js";
 import { beyondQuota, Conflict } from "../../plugins/http/errors.js";
 import type { Reader } from "../../db/rules/program-views.js";
-import { hostOf } from "../../db/rules/program-uploads.js";
+import { hostOf } from "../../db/rules/file-rows.js";
 import { isWithheld, may, SEE } from "../../schemas/plain/permissions.js";
 import { InvalidData } from "../../schemas/validate.js";
 import type { PageQuery } from "../../schemas/pages.js";
@@ -22,11 +22,7 @@ interface InRooms {
 }
 
 /** Whether the caller may change the program, and so sees drafts. */
-export const edits = ({
-  caller,
-  callerState,
-  world,
-}: FastifyRequest): boolean =>
+export const edits = ({ caller, callerState, world }: FastifyRequest): boolean =>
   !isWithheld(callerState, "program.update") &&
   may(caller, ["program.update"], { world: world!.value });
 
@@ -46,10 +42,7 @@ export async function readerOf(
       visible.add(id);
     }
   }
-  return {
-    edits: edits(request),
-    seesRoom: (id) => visible.has(id),
-  };
+  return { edits: edits(request), seesRoom: (id) => visible.has(id) };
 }
 
 /**

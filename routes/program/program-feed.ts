@@ -3,12 +3,7 @@ import type { UserRecord } from "../../db/contract/store.js";
 import { clientGone } from "../../plugins/http/connections.js";
 import { forbidden } from "../../plugins/http/errors.js";
 import { hasVersion } from "../../plugins/replies.js";
-import {
-  isWithheld,
-  may,
-  SEE,
-  type PermissionKey,
-} from "../../schemas/plain/permissions.js";
+import { isWithheld, may, SEE, type PermissionKey } from "../../schemas/plain/permissions.js";
 
 const READ: readonly PermissionKey[] = ["world.view", "program.read"];
 
@@ -32,8 +27,7 @@ const routes: FastifyPluginAsync = async (app) => {
       if (!found) throw forbidden();
       const world = found.value;
       const { token } = query;
-      const user =
-        token === undefined ? GUEST : await userOf(request, world.id, token);
+      const user = token === undefined ? GUEST : await userOf(request, world.id, token);
       const traits = new Set(user?.traits);
       const place = { world };
       if (!user || !may({ traits }, READ, place)) throw forbidden();
@@ -50,10 +44,7 @@ const routes: FastifyPluginAsync = async (app) => {
       );
       // Calendars of one version differ in the time when they were written.
       reply.header("etag", `W/"${version}"`);
-      reply.header(
-        "cache-control",
-        token === undefined ? "max-age=300" : "private, max-age=300",
-      );
+      reply.header("cache-control", token === undefined ? "max-age=300" : "private, max-age=300");
       if (hasVersion(request, `"${version}"`)) return reply.code(304).send();
       reply.header("content-type", "text/calendar; charset=utf-8");
       return reply.send(await bytes(clientGone(reply.raw)));

@@ -24,8 +24,13 @@ const PROGRAM = "/api/v1/worlds/:world_id/program/";
 
 /** The media types of documents. The server recognizes all but tables by their content. */
 const DOCUMENTS = [
-  ...["application/json", "text/csv", "text/calendar", "text/plain"],
-  ...["application/xml", "text/xml", "application/octet-stream"],
+  "application/json",
+  "text/csv",
+  "text/calendar",
+  "text/plain",
+  "application/xml",
+  "text/xml",
+  "application/octet-stream",
 ];
 
 const xmlText = { schema: { type: "string" } };
@@ -52,9 +57,7 @@ const routes: FastifyPluginAsync = async (app) => {
           headers: headerRefs("ETag", "Cache-Control"),
           content: {
             "application/json": {
-              schema: {
-                anyOf: [schemaRef(WholeProgram), schemaRef(ScheduleDocument)],
-              },
+              schema: { anyOf: [schemaRef(WholeProgram), schemaRef(ScheduleDocument)] },
             },
             "text/calendar": { schema: { type: "string" } },
           },
@@ -70,9 +73,7 @@ const routes: FastifyPluginAsync = async (app) => {
       holdsLargeBody: true,
       receives: {
         "application/json": {
-          schema: {
-            anyOf: [schemaRef(ProgramDraft), schemaRef(ScheduleDocument)],
-          },
+          schema: { anyOf: [schemaRef(ProgramDraft), schemaRef(ScheduleDocument)] },
         },
         "application/xml": xmlText,
         "text/calendar": { schema: { type: "string" } },
@@ -115,22 +116,17 @@ async function requireRooms(request: FastifyRequest): Promise<void> {
 const rightsOf = (request: FastifyRequest): ProgramRights => {
   const { caller, world } = request;
   const place = { world: world!.value };
-  return {
-    edits: edits(request),
-    sees: (room) => may(caller, SEE, { ...place, room }),
-  };
+  return { edits: edits(request), sees: (room) => may(caller, SEE, { ...place, room }) };
 };
 
 /** The address of the event page. */
-const pageOf = ({ base, world }: FastifyRequest): string =>
-  `${base}/w/${world!.value.id}`;
+const pageOf = ({ base, world }: FastifyRequest): string => `${base}/w/${world!.value.id}`;
 
 const getProgram = endpoint(
   {
     operationId: "getProgram",
     summary: "Get the whole program",
-    description:
-      "As Foyer's own JSON, as the schedule.json of pretalx, or as a calendar.",
+    description: "As Foyer's own JSON, as the schedule.json of pretalx, or as a calendar.",
     tags: ["program"],
     params: WorldParams,
     querystring: ExportQuery,
@@ -169,11 +165,7 @@ const putProgram = endpoint(
     const { bytes } = request.body as Received;
     return server.programs.import(
       request.world!.value,
-      {
-        bytes,
-        isCsv: request.mediaType === "text/csv",
-        hosts: hostsOf(request),
-      },
+      { bytes, isCsv: request.mediaType === "text/csv", hosts: hostsOf(request) },
       {
         createRooms: query.create_rooms === "true",
         removeMissing: query.remove_missing === "true",

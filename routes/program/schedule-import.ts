@@ -104,10 +104,7 @@ async function importDocument(
     { bytes, isCsv: extension === "csv", hosts: hostsOf(request) },
     {},
     {
-      rights: {
-        edits: true,
-        sees: (room) => may(uploader, SEE, { ...place, room }),
-      },
+      rights: { edits: true, sees: (room) => may(uploader, SEE, { ...place, room }) },
       // The body and the parser may have taken long, so the rights are checked again.
       admit: () => admitAgain(request, world.id),
       gone,

@@ -15,6 +15,7 @@ import {
   SessionList,
   SessionParams,
   SessionsQuery,
+  type Speaker,
   WrittenSession,
 } from "../../schemas/program/program.js";
 import { ref } from "../../schemas/values.js";
@@ -22,7 +23,58 @@ import { WorldParams } from "../../schemas/worlds.js";
 import { endpoint } from "../endpoint.js";
 import type { ListOrder } from "../pages.js";
 import { accepted, jsonPageOf, readerOf } from "./program-access.js";
-import { filterOf } from "./session-filters.js";
+import { foldCase } from "../../db/rules/rows.js";
+import { timeIn } from "../results/times.js";
+
+/**
+ * The filter that a query describes.
+ * @param speakers those that the caller may see, whose names a search looks at.
+ * @throws {InvalidData} about a time that does not exist.
+ */
+export function filterOf(
+  query: SessionsQuery,
+  speakers: readonly Versioned<Speaker>[],
+): (session: Session) => boolean {
+  const { room, speaker, track, search } = query;
+  const from = timeIn("from", query.from);
+  const to = timeIn("to", query.to);
+  const matches = search === undefined ? undefined : finder(search, speakers);
+  return (session) =>
+    (room === undefined || session.room_id === room) &&
+    (speaker === undefined || session.speaker_ids.includes(speaker)) &&
+    (track === undefined || session.track === track) &&
+    overlaps(session, from, to) &&
+    (matches === undefined || matches(session));
+}
+
+/** Whether a session overlaps a time. Without a start and an end, it overlaps none. */
+function overlaps(
+  { starts_at, ends_at }: Session,
+  from: number | undefined,
+  to: number | undefined,
+): boolean {
+  if (from === undefined && to === undefined) return true;
+  if (starts_at === null || ends_at === null) return false;
+  return (
+    (from === undefined || Date.parse(ends_at) > from) &&
+    (to === undefined || Date.parse(starts_at) < to)
+  );
+}
+
+function finder(search: string, speakers: readonly Versioned<Speaker>[]) {
+  const term = foldCase(search);
+  const holds = (text: string) => foldCase(text).includes(term);
+  const found = new Set(speakers.flatMap(({ value }) => (holds(value.name) ? [value.id] : [])));
+  return (session: Session): boolean =>
+    [
+      session.title,
+      session.subtitle,
+      session.abstract,
+      session.description,
+      session.track,
+      ...session.tags,
+    ].some(holds) || session.speaker_ids.some((id) => found.has(id));
+}
 
 const SESSIONS = "/api/v1/worlds/:world_id/sessions/";
 const SESSION = "/api/v1/worlds/:world_id/sessions/:session_id/";
@@ -30,18 +82,12 @@ const SESSION = "/api/v1/worlds/:world_id/sessions/:session_id/";
 /** The sessions of the program of a world. */
 const routes: FastifyPluginAsync = async (app) => {
   const answers = { 409: responseRef("Conflict") };
-  app.get(SESSIONS, {
-    config: { requires: ["program.read"] },
-    ...listSessions,
-  });
+  app.get(SESSIONS, { config: { requires: ["program.read"] }, ...listSessions });
   app.post(SESSIONS, {
     config: { requires: ["program.update"], versioned: true, answers },
     ...createSession,
   });
-  app.get(SESSION, {
-    config: { requires: ["program.read"], versioned: true },
-    ...getSession,
-  });
+  app.get(SESSION, { config: { requires: ["program.read"], versioned: true }, ...getSession });
   app.patch(SESSION, {
     config: { requires: ["program.update"], versioned: true, answers },
     ...allowSameId("session_id"),
@@ -59,7 +105,8 @@ const BY_START: ListOrder<Versioned<Session>> = {
   types: ["number", "string", "string"],
   placeOf: ({ value: { starts_at, title, id } }) => [
     starts_at === null ? Number.MAX_SAFE_INTEGER : Date.parse(starts_at),
-    ...[title, id],
+    title,
+    id,
   ],
 };
 
@@ -104,11 +151,7 @@ const createSession = endpoint(
     const { base } = request;
     await expectVisibleRoom(request, request.body.room_id);
     const written = accepted(
-      await store.program.createSession(
-        world_id,
-        request.body,
-        authorOf(request),
-      ),
+      await store.program.createSession(world_id, request.body, authorOf(request)),
     );
     const { id } = written.session.value;
     const location = `${base}/api/v1/worlds/${world_id}/sessions/${id}/`;
@@ -121,8 +164,7 @@ const getSession = endpoint(
   {
     operationId: "getSession",
     summary: "Get a session",
-    description:
-      "A session that the caller may not see is a 403, as one that does not exist.",
+    description: "A session that the caller may not see is a 403, as one that does not exist.",
     tags: ["program"],
     params: SessionParams,
     response: { 200: ref(Session) },

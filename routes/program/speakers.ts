@@ -26,18 +26,12 @@ const SPEAKER = "/api/v1/worlds/:world_id/speakers/:speaker_id/";
 /** The speakers of the program of a world. */
 const routes: FastifyPluginAsync = async (app) => {
   const answers = { 409: responseRef("Conflict") };
-  app.get(SPEAKERS, {
-    config: { requires: ["program.read"] },
-    ...listSpeakers,
-  });
+  app.get(SPEAKERS, { config: { requires: ["program.read"] }, ...listSpeakers });
   app.post(SPEAKERS, {
     config: { requires: ["program.update"], versioned: true, answers },
     ...createSpeaker,
   });
-  app.get(SPEAKER, {
-    config: { requires: ["program.read"], versioned: true },
-    ...getSpeaker,
-  });
+  app.get(SPEAKER, { config: { requires: ["program.read"], versioned: true }, ...getSpeaker });
   app.patch(SPEAKER, {
     config: { requires: ["program.update"], versioned: true, answers },
     ...allowSameId("speaker_id"),
@@ -59,8 +53,7 @@ const listSpeakers = endpoint(
   {
     operationId: "listSpeakers",
     summary: "List the speakers that the caller may see",
-    description:
-      "Callers without `program.update` see the speakers of the sessions that they see.",
+    description: "Callers without `program.update` see the speakers of the sessions that they see.",
     tags: ["program"],
     params: WorldParams,
     querystring: PageQuery,
@@ -107,8 +100,7 @@ const getSpeaker = endpoint(
   {
     operationId: "getSpeaker",
     summary: "Get a speaker",
-    description:
-      "A speaker that the caller may not see is a 403, as one that does not exist.",
+    description: "A speaker that the caller may not see is a 403, as one that does not exist.",
     tags: ["program"],
     params: SpeakerParams,
     response: { 200: ref(Speaker) },

@@ -1,9 +1,14 @@
 import type { FastifyPluginAsync } from "fastify";
-import { Activity } from "../../schemas/results/activity.js";
+import type { Store } from "../../db/contract/store.js";
+import { TABLE_OVERDUE_MS } from "../../db/erasure/erasures.js";
+import { Activity } from "../../schemas/results/results.js";
 import { may, SEE } from "../../schemas/plain/permissions.js";
 import { ref } from "../../schemas/values.js";
 import { WorldParams } from "../../schemas/worlds.js";
 import { endpoint } from "../endpoint.js";
+
+/** How long it is not asked again whether an erasure is overdue, in milliseconds. */
+const FRESH_MS = 60_000;
 
 /** The activity in a world. */
 const routes: FastifyPluginAsync = async (app) => {
@@ -18,7 +23,7 @@ const getActivity = endpoint(
     operationId: "getActivity",
     summary: "Get what goes on in a world",
     description:
-      "Counts of the present, and totals since the server started. It is cheap to ask for every few seconds.",
+      "Counts of the present, and totals of the processes that run, since the first of them started. It is cheap to ask for every few seconds.",
     tags: ["worlds"],
     params: WorldParams,
     response: { 200: ref(Activity) },
@@ -37,6 +42,7 @@ const getActivity = endpoint(
       }),
     );
     const { messages, slowReaders, since } = live.activity.of(world_id);
+    const overdue = await overdueErasure(store);
     return {
       connections,
       users,
@@ -44,8 +50,29 @@ const getActivity = endpoint(
       slow_readers: slowReaders,
       rooms: seen.flat().sort((a, b) => b.viewers - a.viewers),
       since: new Date(since).toISOString(),
+      ...(overdue !== undefined && { overdue_erasure: overdue }),
     };
   },
 );
+
+/** What was known of each store, and when: its counts are too dear for a question every two seconds. */
+const known = new WeakMap<Store, { at: number; overdue: Promise<string | undefined> }>();
+
+/** When the oldest erasure of a store was that should be over by now; undefined if none should. */
+async function overdueErasure(store: Store): Promise<string | undefined> {
+  let last = known.get(store);
+  if (!last || performance.now() - last.at > FRESH_MS) {
+    const overdue = store
+      .counts()
+      .then(({ erasureAge }) =>
+        erasureAge * 1000 > TABLE_OVERDUE_MS
+          ? new Date(Date.now() - erasureAge * 1000).toISOString()
+          : undefined,
+      );
+    overdue.catch(() => known.delete(store));
+    known.set(store, (last = { at: performance.now(), overdue }));
+  }
+  return last.overdue;
+}
 
 export default routes;

@@ -1,6 +1,6 @@
 import type { FastifyPluginAsync, FastifyRequest } from "fastify";
 import { resultOf } from "../../db/results/reports.js";
-import { unsealReport } from "../../plugins/auth/sealed-reports.js";
+import { unsealReport } from "../../plugins/auth/sealed.js";
 import { headerRefs } from "../../plugins/openapi/parts.js";
 import { forbidden } from "../../plugins/http/errors.js";
 import { isWithheld, may } from "../../schemas/plain/permissions.js";
@@ -69,10 +69,7 @@ const getReport = endpoint(
     // It may have ended in between.
     if (!found) throw forbidden();
     const { name, format, room } = found;
-    reply.headers({
-      "cache-control": "no-store",
-      "referrer-policy": "no-referrer",
-    });
+    reply.headers({ "cache-control": "no-store", "referrer-policy": "no-referrer" });
     return sendResults(request, reply, resultOf(name), { format, room });
   },
 );

@@ -30,9 +30,7 @@ const CHUNK = 16 * 1024;
 const SLICE = 10;
 
 /** The tables that are sent as they are read. A client that reads slowly keeps its place. */
-const sent = new Turns("exports of this event", {
-  ...{ atOnce: Infinity, ofWorld: 16, waiting: 0 },
-});
+const sent = new Turns("exports of this event", { atOnce: Infinity, ofWorld: 16, waiting: 0 });
 
 const types: Record<ResultsFormat, string> = {
   json: "application/json; charset=utf-8",
@@ -56,9 +54,7 @@ const answers = {
     description: "The records.",
     headers: headerRefs("Cache-Control", "Content-Disposition"),
     content: {
-      "application/json": {
-        schema: { $ref: "#/components/schemas/ResultsList" },
-      },
+      "application/json": { schema: { $ref: "#/components/schemas/ResultsList" } },
       "text/csv": file,
       [types.xlsx]: file,
     },
@@ -107,21 +103,14 @@ export async function sendResults(
     yield* inSlices(seen);
   })();
   reply.header("content-type", types[format]);
-  reply.header(
-    "content-disposition",
-    `attachment; filename="${world}-${kind}.${format}"`,
-  );
+  reply.header("content-disposition", `attachment; filename="${world}-${kind}.${format}"`);
   if (format === "xlsx") {
     const { sheets } = request.server;
     const rows = cellsOf(found, records);
     const gone = clientGone(reply.raw);
     return reply.send(await sheets.make(world, found.columns, rows, gone));
   }
-  return send(
-    reply,
-    world,
-    format === "json" ? jsonOf(records) : csvOf(found, records),
-  );
+  return send(reply, world, format === "json" ? jsonOf(records) : csvOf(found, records));
 }
 
 /**
@@ -144,15 +133,13 @@ async function recordsFor(
     }
     return records(store, world_id, { id: "", name: "" });
   }
-  const user =
-    callerId === null ? undefined : await store.users.get(world_id, callerId);
+  const user = callerId === null ? undefined : await store.users.get(world_id, callerId);
   const state = user?.moderation_state ?? "";
   const keys = [...SEE, ...inRooms];
   if (keys.some((key) => isWithheld(state, key))) throw forbidden();
   const recordsOf = (room: Room) => {
     const readsChat =
-      !isWithheld(state, "chat.read") &&
-      may(caller, ["chat.read"], { world, room });
+      !isWithheld(state, "chat.read") && may(caller, ["chat.read"], { world, room });
     return records(store, world_id, room, { ...times, readsChat });
   };
   if (asked !== undefined) {

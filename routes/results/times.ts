@@ -6,10 +6,7 @@ import { InvalidData } from "../../schemas/validate.js";
  * @param name the parameter.
  * @throws {InvalidData} about a time that does not exist.
  */
-export function timeIn(
-  name: string,
-  text: string | undefined,
-): number | undefined {
+export function timeIn(name: string, text: string | undefined): number | undefined {
   if (text === undefined) return undefined;
   const time = readTime(text);
   if (time !== undefined) return time;

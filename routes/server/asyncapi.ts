@@ -32,9 +32,7 @@ const asyncapi: FastifyPluginAsync<{ publicUrl: string | undefined }> = async (
     },
     documentHandler("asyncapi.json", {
       adapt: (built) =>
-        publicUrl === undefined
-          ? built
-          : { ...built, servers: serversOf(publicUrl) },
+        publicUrl === undefined ? built : { ...built, servers: serversOf(publicUrl) },
       make: () => app.asyncapi(),
     }),
   );

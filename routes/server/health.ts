@@ -7,10 +7,7 @@ const Health = Type.Object(
   { description: "Whether requests should be sent here." },
 );
 
-const Ready = Type.Object(
-  { status: OneOf("ready") },
-  { description: "The database answers." },
-);
+const Ready = Type.Object({ status: OneOf("ready") }, { description: "The database answers." });
 
 /** Whether requests should be sent here, and whether they can be answered. */
 const health: FastifyPluginAsyncTypebox = async (app) => {

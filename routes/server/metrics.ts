@@ -11,8 +11,7 @@ const metrics: FastifyPluginAsync<{
   /** Without it, every client that reaches the port may read them. */
   token: string | undefined;
 }> = async (app, { of, token }) => {
-  const requires: Requirement =
-    token === undefined ? "public" : holderOf(token);
+  const requires: Requirement = token === undefined ? "public" : holderOf(token);
   app.get("/metrics", { config: { requires } }, async (_, reply) => {
     // They are old at once.
     reply.header("cache-control", "no-store");

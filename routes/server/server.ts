@@ -1,14 +1,9 @@
 import { randomUUID } from "node:crypto";
 import { Type } from "@sinclair/typebox";
 import type { FastifyPluginAsync, FastifyRequest } from "fastify";
-import {
-  createWorld as createFrom,
-  deleteWorld,
-  draftWorld,
-  signToken,
-} from "../../db/worlds.js";
+import { createWorld as createFrom, deleteWorld, draftWorld, signToken } from "../../db/worlds.js";
 import { tokenAuthor } from "../../plugins/auth/author.js";
-import { operator } from "../../plugins/auth/operator.js";
+import { operator } from "../../plugins/auth/guard.js";
 import { responseRef } from "../../plugins/openapi/parts.js";
 import { PageQuery } from "../../schemas/pages.js";
 import { linkTo } from "../../schemas/plain/links.js";
@@ -29,10 +24,7 @@ const WORLDS_READ = 1000;
 const CONSOLE_LINK = "30d";
 
 /** The server's own API: with ADMIN_TOKEN, its operator creates, lists and deletes worlds. */
-const routes: FastifyPluginAsync<{ adminToken: string }> = async (
-  app,
-  { adminToken },
-) => {
+const routes: FastifyPluginAsync<{ adminToken: string }> = async (app, { adminToken }) => {
   const config = { requires: operator(adminToken), operated: true } as const;
   app.get(WORLDS, { config, ...listWorlds });
   app.post(WORLDS, {
@@ -42,11 +34,7 @@ const routes: FastifyPluginAsync<{ adminToken: string }> = async (
   app.delete(`${WORLDS}:world_id/`, { config, ...removeWorld });
 };
 
-const BY_ID: ListOrder<World> = {
-  name: "worlds",
-  types: ["string"],
-  placeOf: ({ id }) => [id],
-};
+const BY_ID: ListOrder<World> = { name: "worlds", types: ["string"], placeOf: ({ id }) => [id] };
 
 const listWorlds = endpoint(
   {
@@ -61,16 +49,15 @@ const listWorlds = endpoint(
     const { store } = request.server;
     const { worlds: count } = await store.counts();
     const { found, links } = await readPage(
-      ...([request, request.query, BY_ID] as const),
+      request,
+      request.query,
+      BY_ID,
       async ({ page, pageSize, after: [id] = [] }) => {
         let after = id === undefined ? undefined : String(id);
         // Earlier pages are skipped by their last ids.
         for (let skip = (page - 1) * pageSize; skip > 0 && skip < count;) {
           const limit = Math.min(skip, WORLDS_READ);
-          const skipped = await store.worlds.list({
-            ...(after !== undefined && { after }),
-            limit,
-          });
+          const skipped = await store.worlds.list({ ...(after !== undefined && { after }), limit });
           if (skipped.length === 0) break;
           after = skipped.at(-1)!.id;
           skip -= skipped.length;
@@ -78,16 +65,11 @@ const listWorlds = endpoint(
         const isPast = (page - 1) * pageSize >= count && page > 1;
         const items = isPast
           ? []
-          : await store.worlds.list({
-              ...(after !== undefined && { after }),
-              limit: pageSize,
-            });
+          : await store.worlds.list({ ...(after !== undefined && { after }), limit: pageSize });
         return { count, items };
       },
     );
-    const results = found.items.map(({ id, title, domain }) => ({
-      ...{ id, title, domain },
-    }));
+    const results = found.items.map(({ id, title, domain }) => ({ id, title, domain }));
     return { count, ...links, results };
   },
 );
@@ -107,25 +89,14 @@ const createWorld = endpoint(
     const { id, title, template } = body;
     const domain = body.domain ?? domainFor(id, address);
     const draft = draftWorld({ id, title, domain });
-    const value = await createFrom(
-      server.store,
-      draft,
-      template,
-      operatorOf(request),
-    );
-    const token = await signToken(value, {
-      uid: randomUUID(),
-      expiresIn: CONSOLE_LINK,
-    });
+    const value = await createFrom(server.store, draft, template, operatorOf(request));
+    const token = await signToken(value, { uid: randomUUID(), expiresIn: CONSOLE_LINK });
     const link = { address, world: id };
     reply.code(201).header("location", `${address}${WORLDS}${id}/`);
     return {
       ...value,
       key: value.config.JWT_secrets[0]!,
-      links: {
-        console: linkTo("console", { ...link, token }),
-        event: linkTo("event", link),
-      },
+      links: { console: linkTo("console", { ...link, token }), event: linkTo("event", link) },
     };
   },
 );
@@ -144,8 +115,7 @@ const removeWorld = endpoint(
   {
     operationId: "deleteWorld",
     summary: "Delete a world with all that it holds",
-    description:
-      "This cannot be undone. A body, if there is one, is JSON and is ignored.",
+    description: "This cannot be undone. A body, if there is one, is JSON and is ignored.",
     tags: ["server"],
     params: WorldParams,
     response: { 204: Type.Null({ description: "It is deleted." }) },
@@ -158,7 +128,6 @@ const removeWorld = endpoint(
 );
 
 /** The operator, as the log names the author of a write. */
-const operatorOf = ({ headers }: FastifyRequest) =>
-  tokenAuthor(headers.authorization);
+const operatorOf = ({ headers }: FastifyRequest) => tokenAuthor(headers.authorization);
 
 export default routes;

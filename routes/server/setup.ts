@@ -6,7 +6,7 @@ import { createWorld, draftWorld, signToken } from "../../db/worlds.js";
 import { setupGuard, used } from "../../plugins/setup.js";
 import { linkTo } from "../../schemas/plain/links.js";
 import { domain as domainText, textFault } from "../../schemas/plain/texts.js";
-import { SetUp, SetupDraft } from "../../schemas/setup.js";
+import { SetUp, SetupDraft } from "../../schemas/servers.js";
 import { InvalidData } from "../../schemas/validate.js";
 import { ref } from "../../schemas/values.js";
 import { endpoint } from "../endpoint.js";
@@ -35,11 +35,7 @@ const setUp = endpoint(
   async (request, reply) => {
     const { base: address, body, server } = request;
     const { title, name, template } = body;
-    const draft = draftWorld({
-      id: idOf(title),
-      title,
-      domain: domainOf(address),
-    });
+    const draft = draftWorld({ id: idOf(title), title, domain: domainOf(address) });
     const config = { ...draft.config, ...settingsOf(body) };
     const world = await server.setup.once(async () => {
       try {
@@ -47,8 +43,7 @@ const setUp = endpoint(
         return await createWorld(store, { ...draft, config }, template);
       } catch (error) {
         // Another node was faster.
-        const isTaken =
-          error instanceof StoreError && error.problem === "taken";
+        const isTaken = error instanceof StoreError && error.problem === "taken";
         throw isTaken ? used() : error;
       }
     });
@@ -62,10 +57,7 @@ const setUp = endpoint(
     return {
       id: world.id,
       token,
-      links: {
-        console: linkTo("console", { ...link, token }),
-        event: linkTo("event", link),
-      },
+      links: { console: linkTo("console", { ...link, token }), event: linkTo("event", link) },
     };
   },
 );

@@ -41,10 +41,7 @@ const ChannelCopy = Type.Object(
         ),
       ),
       notifications: Type.Array(
-        Type.Object(
-          { user: Uuid, event: EventId },
-          { additionalProperties: false },
-        ),
+        Type.Object({ user: Uuid, event: EventId }, { additionalProperties: false }),
       ),
     }),
   },
@@ -116,16 +113,13 @@ export function checkChatCopy(
   const fault = checkChat(chat);
   if (fault) return note("chat", fault);
   const { erased = [], channels, events } = chat as ChatCopy;
-  const twice = erased.findIndex(
-    (id, i) => users.has(id) || erased.indexOf(id) < i,
-  );
+  const twice = erased.findIndex((id, i) => users.has(id) || erased.indexOf(id) < i);
   if (twice >= 0) note(`chat.erased.${twice}`, whole("Must be no user."));
   const known = new Set([...users, ...erased]);
   const seen: Seen = { known, channels: new Map(), events: new Map(), last: 0 };
   const sets = new Set<string>();
   channels.forEach((channel, i) => {
-    const found =
-      checkChannel(channel) ?? channelFault(channel, rooms, sets, seen);
+    const found = checkChannel(channel) ?? channelFault(channel, rooms, sets, seen);
     note(`chat.channels.${i}`, found);
     if (!found) seen.channels.set(channel.id, channel);
   });
@@ -158,8 +152,7 @@ interface Seen {
   last: number;
 }
 
-const whole = (message: string) =>
-  new InvalidData({ non_field_errors: [message] });
+const whole = (message: string) => new InvalidData({ non_field_errors: [message] });
 
 function channelFault(
   channel: ChannelCopy,
@@ -175,9 +168,7 @@ function channelFault(
   }
   if (direct) {
     const set = direct.join();
-    const isSorted = direct.every(
-      (user, j) => j === 0 || direct[j - 1]! < user,
-    );
+    const isSorted = direct.every((user, j) => j === 0 || direct[j - 1]! < user);
     if (!isSorted || direct.length < 2 || direct.length > 100) {
       return at("direct", "Must be 2 to 100 ids in ascending order.");
     }
@@ -185,11 +176,7 @@ function channelFault(
     sets.add(set);
   }
   const mayJoin: ReadonlySet<unknown> = direct ? new Set(direct) : known;
-  const lists: [
-    field: string,
-    ids: unknown[],
-    allowed: ReadonlySet<unknown>,
-  ][] = [
+  const lists: [field: string, ids: unknown[], allowed: ReadonlySet<unknown>][] = [
     ["direct", direct ?? [], known],
     ["members", members.map(({ user }) => user), mayJoin],
     ["readers", readers.map(({ user }) => user), known],
@@ -223,11 +210,7 @@ function eventFault(
   }
   if (replaces !== undefined) {
     const original = events.get(replaces);
-    if (
-      type !== "channel.message" ||
-      original?.channel !== channel ||
-      !original.isOriginal
-    ) {
+    if (type !== "channel.message" || original?.channel !== channel || !original.isOriginal) {
       return at("replaces", "Must be an earlier message of the channel.");
     }
   }
@@ -257,7 +240,6 @@ function noteEvent(event: EventCopy, seen: Seen): void {
     // An edit may follow that has it. An edit without content reads as deleted.
     lacks: !content && !deleted && replaces === undefined,
   });
-  const original =
-    replaces === undefined ? undefined : seen.events.get(replaces);
+  const original = replaces === undefined ? undefined : seen.events.get(replaces);
   if (original) original.lacks = false;
 }

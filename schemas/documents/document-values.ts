@@ -16,9 +16,8 @@ export const time = {
 export const JsonObject = Type.Record(Type.String(), Type.Unknown());
 
 /** Fields that may be left out. */
-export const optional = <T extends Parameters<typeof Type.Object>[0]>(
-  fields: T,
-) => Type.Partial(Type.Object(fields)).properties;
+export const optional = <T extends Parameters<typeof Type.Object>[0]>(fields: T) =>
+  Type.Partial(Type.Object(fields)).properties;
 
 /** The references from one part of a document to the rest. */
 export interface Referred {

@@ -29,10 +29,7 @@ export interface ImportProblem {
 }
 
 /** The fields of a session that a document may have. Times are in UTC with milliseconds. */
-export type SessionFields = Omit<
-  Session,
-  "id" | "room_id" | "speaker_ids" | "import_id"
->;
+export type SessionFields = Omit<Session, "id" | "room_id" | "speaker_ids" | "import_id">;
 
 /** The fields of a speaker that a document may have. */
 export type SpeakerFields = Omit<Speaker, "id" | "import_id">;
@@ -130,24 +127,12 @@ const IS_UUID = new RegExp(`^${UUID}$`);
  * The UUID of a session or a speaker in exports: its `import_id`, or one made from that (RFC 9562,
  * version 5), or its id if it was made by hand.
  */
-export function guidOf({
-  id,
-  import_id,
-}: {
-  id: string;
-  import_id: string | null;
-}): string {
+export function guidOf({ id, import_id }: { id: string; import_id: string | null }): string {
   if (import_id === null) return id;
   const known = import_id.toLowerCase();
   if (IS_UUID.test(known)) return known;
-  const bytes = createHash("sha1")
-    .update(NAMESPACE)
-    .update(import_id)
-    .digest()
-    .subarray(0, 16);
+  const bytes = createHash("sha1").update(NAMESPACE).update(import_id).digest().subarray(0, 16);
   bytes[6] = (bytes[6]! & 0x0f) | 0x50;
   bytes[8] = (bytes[8]! & 0x3f) | 0x80;
-  return bytes
-    .toString("hex")
-    .replace(/^(.{8})(.{4})(.{4})(.{4})/, "$1-$2-$3-$4-");
+  return bytes.toString("hex").replace(/^(.{8})(.{4})(.{4})(.{4})/, "$1-$2-$3-$4-");
 }

@@ -51,14 +51,7 @@ const PollCopy = Type.Object(
     timestamp: Text(time),
     options: List(
       Type.Object(
-        {
-          id: Uuid,
-          content,
-          order: Type.Integer({
-            minimum: -(2 ** 31),
-            maximum: 2 ** 31 - 1,
-          }),
-        },
+        { id: Uuid, content, order: Type.Integer({ minimum: -(2 ** 31), maximum: 2 ** 31 - 1 }) },
         { additionalProperties: false },
       ),
       MAX_OPTIONS,
@@ -106,8 +99,7 @@ export function questionChecker({ rooms, users }: Referred): Check {
     const misplaced = placeFault(question);
     if (misplaced) return misplaced;
     for (const [field, user] of Object.entries({ sender, moderator })) {
-      if (user !== undefined && !users.has(user))
-        return at(field, UNKNOWN_USER);
+      if (user !== undefined && !users.has(user)) return at(field, UNKNOWN_USER);
     }
     return votersFault(votes, users, (i) => `votes.${i}`);
   };
@@ -191,10 +183,7 @@ function resultsFault({ state, results }: PollCopy): InvalidData | undefined {
 }
 
 /** The type of a poll may have changed since, so a ballot may have several options in any. */
-function choicesFault({
-  options,
-  ballots = [],
-}: PollCopy): InvalidData | undefined {
+function choicesFault({ options, ballots = [] }: PollCopy): InvalidData | undefined {
   const known = new Set(options.map(({ id }) => id));
   for (const [i, { options: chosen }] of ballots.entries()) {
     const path = `ballots.${i}.options`;

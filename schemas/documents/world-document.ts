@@ -4,29 +4,20 @@ import { at, JsonObject, time, UNKNOWN_USER, Uuid } from "./document-values.js";
 import type { Faults } from "../errors.js";
 import { RoomDraft } from "../rooms.js";
 import { compileValidator, InvalidData } from "../validate.js";
-import {
-  type PollCopy,
-  pollChecker,
-  type QuestionCopy,
-  questionChecker,
-} from "./votes-copy.js";
+import { type PollCopy, pollChecker, type QuestionCopy, questionChecker } from "./votes-copy.js";
 import { Expected, title, tokenId, uid } from "../plain/texts.js";
 import { OneOf, Text, TextOrNull } from "../values.js";
 import { World } from "../worlds.js";
 
 /** The number of changes. With it, a copy on another server has the same `ETag`. */
-const revision = Type.Optional(
-  Type.Integer({ minimum: 1, maximum: Number.MAX_SAFE_INTEGER }),
-);
+const revision = Type.Optional(Type.Integer({ minimum: 1, maximum: Number.MAX_SAFE_INTEGER }));
 
 const WorldRecord = Type.Object(
   { ...World.properties, title: Text(title), revision },
   { additionalProperties: false },
 );
 
-const JsonObjectOrNull = Type.Union([JsonObject, Type.Null()], {
-  [Expected]: "an object or null",
-});
+const JsonObjectOrNull = Type.Union([JsonObject, Type.Null()], { [Expected]: "an object or null" });
 
 /** A room as it is created: without a `domain`, it shows the world's. */
 const RoomRecord = Type.Object(
@@ -125,16 +116,7 @@ export const recordFaults = { world: checkWorld, room: checkRoom };
  */
 export function readWorldDocument(document: unknown): WorldCopy {
   if (!isObject(document)) throw checkHead(document)!;
-  const {
-    world,
-    rooms,
-    users,
-    announcements,
-    questions,
-    polls,
-    chat,
-    ...head
-  } = document;
+  const { world, rooms, users, announcements, questions, polls, chat, ...head } = document;
   if (Number(head.version) > VERSION) {
     throw new InvalidData({
       version: [`Must be at most ${VERSION}: use a newer Foyer.`],
@@ -201,11 +183,7 @@ function userChecker(users: unknown) {
 
 /** The ids in a list that may have anything in it. */
 const idsOf = (list: unknown): Set<unknown> =>
-  new Set(
-    Array.isArray(list)
-      ? list.map((entry) => (entry as { id?: unknown } | null)?.id)
-      : [],
-  );
+  new Set(Array.isArray(list) ? list.map((entry) => (entry as { id?: unknown } | null)?.id) : []);
 
 const isObject = (value: unknown): value is Record<string, unknown> =>
   typeof value === "object" && value !== null && !Array.isArray(value);

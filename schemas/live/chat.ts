@@ -19,8 +19,12 @@ export const CONTENT_KEYS = {
  * its sender, `reply_to` the message that it answers.
  */
 export const COMMON_KEYS: readonly string[] = [
-  ...["type", "reply_to", "local_id"],
-  ...["timestamp", "client", "preview_card"],
+  "type",
+  "reply_to",
+  "local_id",
+  "timestamp",
+  "client",
+  "preview_card",
 ];
 
 /** The keys that a file of a message may have. */
@@ -45,9 +49,7 @@ const eventFields = {
     description:
       "Of a message: type (text, files, call or deleted), body, files, and what else was sent of reply_to, local_id, client, timestamp and preview_card. Of a member event: membership (join or leave) and user.",
   }),
-  edited: Type.Unsafe<string | null>(
-    Type.Union([Text({ format: "date-time" }), Type.Null()]),
-  ),
+  edited: Type.Unsafe<string | null>(Type.Union([Text({ format: "date-time" }), Type.Null()])),
   replaces: Type.Unsafe<number | null>(
     Type.Union([eventId, Type.Null()], {
       description: "The event whose content this one replaces.",
@@ -64,25 +66,17 @@ const users = Type.Record(Type.String(), PublicUser, {
 });
 
 /** An event of a channel. */
-export const SentEvent = Type.Object(eventFields, {
-  additionalProperties: false,
-});
+export const SentEvent = Type.Object(eventFields, { additionalProperties: false });
 export type SentEvent = Static<typeof SentEvent>;
 
 const typed = <T extends string>(type: T) =>
-  Type.Object(
-    { ...eventFields, type: OneOf(type) },
-    { additionalProperties: false },
-  );
+  Type.Object({ ...eventFields, type: OneOf(type) }, { additionalProperties: false });
 
 /** An event in a page or in a notification. */
 export const TypedEvent = typed("chat.event");
 export type TypedEvent = Static<typeof TypedEvent>;
 
-const PushedEvent = Type.Object(
-  { ...eventFields, users },
-  { additionalProperties: false },
-);
+const PushedEvent = Type.Object({ ...eventFields, users }, { additionalProperties: false });
 
 /** A channel in a user's list of channels. */
 export const SentChannel = Type.Object(
@@ -92,9 +86,7 @@ export const SentChannel = Type.Object(
       minimum: 0,
       description: "The id of the last event that is no member event, or 0.",
     }),
-    members: Type.Optional(
-      Type.Array(PublicUser, { description: "Of a direct channel." }),
-    ),
+    members: Type.Optional(Type.Array(PublicUser, { description: "Of a direct channel." })),
   },
   { additionalProperties: false },
 );
@@ -136,20 +128,15 @@ const ChannelName = Payload({ channel });
  * the newest events by 2^63 - 1, which no double holds.
  */
 const EventId = Type.Unsafe<number | string>(
-  Type.Union(
-    [
-      Type.Integer({ minimum: 0, maximum: 2 ** 63 }),
-      Text({ pattern: "^[0-9]{1,19}$" }),
-    ],
-    { [Expected]: "the id of an event" },
-  ),
+  Type.Union([Type.Integer({ minimum: 0, maximum: 2 ** 63 }), Text({ pattern: "^[0-9]{1,19}$" })], {
+    [Expected]: "the id of an event",
+  }),
 );
 
 const Count = Type.Unsafe<number | string>(
-  Type.Union(
-    [Type.Integer({ minimum: 0 }), Text({ pattern: "^[0-9]{1,15}$" })],
-    { [Expected]: "a whole number that is not negative" },
-  ),
+  Type.Union([Type.Integer({ minimum: 0 }), Text({ pattern: "^[0-9]{1,15}$" })], {
+    [Expected]: "a whole number that is not negative",
+  }),
 );
 
 export const chatCommands = {
@@ -175,8 +162,7 @@ export const chatCommands = {
     example: some.channel,
   }),
   "chat.leave": command({
-    summary:
-      "Ends the membership in the channel of a room, or hides a direct channel",
+    summary: "Ends the membership in the channel of a room, or hides a direct channel",
     payload: ChannelName,
     result: Empty,
     errors: [...onChannel, "protocol.denied"],
@@ -188,9 +174,7 @@ export const chatCommands = {
       channel,
       event_type: Type.Optional(Type.Unknown()),
       content: AnyObject,
-      replaces: Type.Optional(
-        Type.Unknown({ description: "The id of an event, or null." }),
-      ),
+      replaces: Type.Optional(Type.Unknown({ description: "The id of an event, or null." })),
     }),
     result: Type.Object({ event: SentEvent }, { additionalProperties: false }),
     errors: [
@@ -222,6 +206,28 @@ export const chatCommands = {
     errors: [...onChannel, "protocol.denied", "server.too_large"],
     example: { ...some.channel, count: 25, before_id: 1205 },
   }),
+  "chat.search": command({
+    summary: "The messages of a channel with some words, newest first",
+    payload: Payload({
+      channel,
+      query: Text({
+        minLength: 2,
+        maxLength: 100,
+        description: "Each of its words begins a word of the message.",
+      }),
+      before: Type.Optional(EventId),
+    }),
+    result: Type.Object(
+      {
+        results: Type.Array(TypedEvent, { maxItems: 20 }),
+        users,
+        more: Type.Boolean({ description: "Whether there are more before the last one." }),
+      },
+      { additionalProperties: false },
+    ),
+    errors: [...onChannel, "protocol.denied"],
+    example: { ...some.channel, query: "lunch" },
+  }),
   "chat.react": command({
     summary: "Adds or removes a reaction to an event",
     payload: Payload({
@@ -244,9 +250,7 @@ export const chatCommands = {
     summary: "Notes that the caller has read a channel up to an event",
     payload: Payload({
       channel,
-      id: Type.Optional(
-        Type.Unknown({ description: "The id of an event, not 0." }),
-      ),
+      id: Type.Optional(Type.Unknown({ description: "The id of an event, not 0." })),
     }),
     result: Empty,
     errors: [...onChannel, "protocol.denied", "chat.invalid_body"],
@@ -254,14 +258,8 @@ export const chatCommands = {
   }),
   "chat.direct.create": command({
     summary: "Finds or creates the direct channel of some users and the caller",
-    payload: Payload({
-      users: List(Id, 100),
-      hide: Type.Optional(Type.Boolean()),
-    }),
-    result: Type.Object(
-      { id: Type.String(), ...stateFields },
-      { additionalProperties: false },
-    ),
+    payload: Payload({ users: List(Id, 100), hide: Type.Optional(Type.Boolean()) }),
+    result: Type.Object({ id: Type.String(), ...stateFields }, { additionalProperties: false }),
     errors: ["chat.denied"],
     example: { users: [some.user.id] },
   }),
@@ -274,21 +272,12 @@ export const chatPushes = {
     summary: "A new event of a channel that the connection subscribed to",
     data: PushedEvent,
   },
-  "chat.event.reaction": {
-    summary: "The reactions to an event changed",
-    data: PushedEvent,
-  },
+  "chat.event.reaction": { summary: "The reactions to an event changed", data: PushedEvent },
   "chat.channels": {
     summary: "All channels of the user that are not volatile and not hidden",
-    data: Type.Object(
-      { channels: Type.Array(SentChannel) },
-      { additionalProperties: false },
-    ),
+    data: Type.Object({ channels: Type.Array(SentChannel) }, { additionalProperties: false }),
   },
-  "chat.read_pointers": {
-    summary: "How far the user has read each channel",
-    data: pointers,
-  },
+  "chat.read_pointers": { summary: "How far the user has read each channel", data: pointers },
   "chat.unread_pointers": {
     summary: "There is something new in channels of the user",
     data: pointers,
@@ -299,19 +288,12 @@ export const chatPushes = {
   },
   "chat.notification": {
     summary: "The user was mentioned, or got a direct message",
-    data: Type.Object(
-      { event: TypedEvent, sender: PublicUser },
-      { additionalProperties: false },
-    ),
+    data: Type.Object({ event: TypedEvent, sender: PublicUser }, { additionalProperties: false }),
   },
   "chat.mention_warning": {
     summary: "Some users who were mentioned do not learn of it",
     data: Type.Object(
-      {
-        channel: Type.String(),
-        event_id: eventId,
-        missed_users: Type.Array(PublicUser),
-      },
+      { channel: Type.String(), event_id: eventId, missed_users: Type.Array(PublicUser) },
       { additionalProperties: false },
     ),
   },

@@ -17,13 +17,10 @@ export type LiveProblem = Static<typeof LiveProblem>;
 
 /** The credentials of a login. With both, the token counts. */
 export const Login = Payload({
-  token: Type.Optional(
-    Type.Unknown({ description: "A JWT, as text. Null counts as left out." }),
-  ),
+  token: Type.Optional(Type.Unknown({ description: "A JWT, as text. Null counts as left out." })),
   client_id: Type.Optional(
     Type.Unknown({
-      description:
-        "The name of a guest: 1 to 200 characters of A-Z a-z 0-9 . _ ~ -, or a number.",
+      description: "The name of a guest: 1 to 200 characters of A-Z a-z 0-9 . _ ~ -, or a number.",
     }),
   ),
   changes: Type.Optional(

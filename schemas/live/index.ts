@@ -1,9 +1,5 @@
 import { type Static, Type, type TSchema } from "@sinclair/typebox";
-import {
-  announcementCommands,
-  announcementPushes,
-  SentAnnouncement,
-} from "./announcements.js";
+import { announcementCommands, announcementPushes, SentAnnouncement } from "./announcements.js";
 import { chatCommands, chatPushes, SentChannel } from "./chat.js";
 import { pollCommands, pollPushes } from "./polls.js";
 import { programCommands, programPushes } from "./program.js";
@@ -31,14 +27,8 @@ export const Authenticated = Type.Object(
     announcements: Type.Array(SentAnnouncement),
     limits: Type.Optional(
       Type.Object(
-        {
-          messages_per_second: Type.Number(),
-          messages_at_once: Type.Number(),
-        },
-        {
-          description:
-            "How many messages a user may send, for clients that asked for changes.",
-        },
+        { messages_per_second: Type.Number(), messages_at_once: Type.Number() },
+        { description: "How many messages a user may send, for clients that asked for changes." },
       ),
     ),
   },
@@ -61,10 +51,7 @@ export const commands = {
 
 /** The data of every push, by its name. */
 export const pushes = {
-  authenticated: {
-    summary: "The answer to authenticate",
-    data: Authenticated,
-  },
+  authenticated: { summary: "The answer to authenticate", data: Authenticated },
   "connection.reload": {
     summary: "Load everything again; the server closes the connection",
     data: Type.Object({}, { additionalProperties: false }),

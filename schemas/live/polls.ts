@@ -20,11 +20,7 @@ const fields = {
   is_pinned: Type.Boolean({ description: "At most one of a room is." }),
   options: Type.Array(
     Type.Object(
-      {
-        id: Text({ format: "uuid" }),
-        content: Type.String(),
-        order: Type.Integer(),
-      },
+      { id: Text({ format: "uuid" }), content: Type.String(), order: Type.Integer() },
       { additionalProperties: false },
     ),
     { description: "By order." },
@@ -54,9 +50,7 @@ export const ListedPoll = Type.Object(
   {
     ...fields,
     answers: Type.Optional(
-      Type.Array(Type.String(), {
-        description: "The ids of the options that the caller chose.",
-      }),
+      Type.Array(Type.String(), { description: "The ids of the options that the caller chose." }),
     ),
   },
   { additionalProperties: false },
@@ -64,9 +58,7 @@ export const ListedPoll = Type.Object(
 export type ListedPoll = Static<typeof ListedPoll>;
 
 const content = Text(visible);
-const order = Type.Optional(
-  Whole({ minimum: -(2 ** 31), maximum: 2 ** 31 - 1 }),
-);
+const order = Type.Optional(Whole({ minimum: -(2 ** 31), maximum: 2 ** 31 - 1 }));
 
 const Result = Type.Object({ poll: SentPoll }, { additionalProperties: false });
 
@@ -102,9 +94,7 @@ export const pollCommands = {
         List(
           Payload({
             id: Type.Optional(
-              Type.Unknown({
-                description: "The id of an option; null or none for a new one.",
-              }),
+              Type.Unknown({ description: "The id of an option; null or none for a new one." }),
             ),
             content: Type.Optional(content),
             order,
@@ -174,24 +164,15 @@ export const pollCommands = {
 } as const;
 
 const room = Text({ format: "uuid" });
-const ofPoll = Type.Object(
-  { room, id: Type.String() },
-  { additionalProperties: false },
-);
+const ofPoll = Type.Object({ room, id: Type.String() }, { additionalProperties: false });
 
 export const pollPushes = {
   "poll.created_or_updated": {
     summary: "There is a new poll, or one changed, or its results did",
     data: Result,
   },
-  "poll.deleted": {
-    summary: "A poll was deleted",
-    data: ofPoll,
-  },
-  "poll.pinned": {
-    summary: "This poll is pinned now, and no other of the room",
-    data: ofPoll,
-  },
+  "poll.deleted": { summary: "A poll was deleted", data: ofPoll },
+  "poll.pinned": { summary: "This poll is pinned now, and no other of the room", data: ofPoll },
   "poll.unpinned": {
     summary: "No poll of the room is pinned",
     data: Type.Object({ room }, { additionalProperties: false }),

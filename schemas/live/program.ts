@@ -23,13 +23,9 @@ const always = {
 export const SentProgram = Type.Object(
   {
     ...always,
-    event: Type.Optional(
-      Type.Unsafe<EventDates | null>(Type.Union([EventDates, Type.Null()])),
-    ),
+    event: Type.Optional(Type.Unsafe<EventDates | null>(Type.Union([EventDates, Type.Null()]))),
     timezone: Type.Optional(
-      Type.String({
-        description: "The zone of the event, as the IANA calls it.",
-      }),
+      Type.String({ description: "The zone of the event, as the IANA calls it." }),
     ),
     sessions: Type.Optional(Type.Array(ref(Session))),
     speakers: Type.Optional(Type.Array(ref(Speaker))),
@@ -42,9 +38,7 @@ export const programCommands = {
   "program.get": command({
     summary: "The program, or only its version if the receiver has it",
     payload: Payload({
-      version: Type.Optional(
-        Text({ description: "The version that the client has." }),
-      ),
+      version: Type.Optional(Text({ description: "The version that the client has." })),
     }),
     result: SentProgram,
     errors: [],
@@ -53,9 +47,7 @@ export const programCommands = {
   "program.link": command({
     summary: "The address of the program for calendars, with the user's rights",
     payload: Payload({
-      renew: Type.Optional(
-        Type.Boolean({ description: "End the former address." }),
-      ),
+      renew: Type.Optional(Type.Boolean({ description: "End the former address." })),
     }),
     result: Type.Object(
       { url: Type.String({ description: "Keep it secret." }) },
@@ -76,16 +68,10 @@ export const programCommands = {
 export const programPushes = {
   "program.updated": {
     summary: "What the receiver sees of the program changed; ask again",
-    data: Type.Object(
-      { version: always.version },
-      { additionalProperties: false },
-    ),
+    data: Type.Object({ version: always.version }, { additionalProperties: false }),
   },
   "program.favorites": {
     summary: "The user changed the favorites over another connection",
-    data: Type.Object(
-      { favorites: always.favorites },
-      { additionalProperties: false },
-    ),
+    data: Type.Object({ favorites: always.favorites }, { additionalProperties: false }),
   },
 } as const;

@@ -14,10 +14,7 @@ const fields = {
   answered: Type.Boolean(),
   timestamp: Text({ format: "date-time" }),
   room_id: Text({ format: "uuid" }),
-  score: Type.Integer({
-    minimum: 0,
-    description: "How many users vote for it.",
-  }),
+  score: Type.Integer({ minimum: 0, description: "How many users vote for it." }),
   is_pinned: Type.Boolean({ description: "At most one of a room is." }),
   sender: Type.Optional(
     Text({
@@ -29,27 +26,19 @@ const fields = {
 };
 
 /** A question to the speakers in a room. */
-export const SentQuestion = Type.Object(fields, {
-  additionalProperties: false,
-});
+export const SentQuestion = Type.Object(fields, { additionalProperties: false });
 export type SentQuestion = Static<typeof SentQuestion>;
 
 /** A question in a list. */
 export const ListedQuestion = Type.Object(
-  {
-    ...fields,
-    voted: Type.Boolean({ description: "Whether the caller votes for it." }),
-  },
+  { ...fields, voted: Type.Boolean({ description: "Whether the caller votes for it." }) },
   { additionalProperties: false },
 );
 export type ListedQuestion = Static<typeof ListedQuestion>;
 
 const content = Text(visible);
 
-const Result = Type.Object(
-  { question: SentQuestion },
-  { additionalProperties: false },
-);
+const Result = Type.Object({ question: SentQuestion }, { additionalProperties: false });
 
 export const questionCommands = {
   "question.ask": command({
@@ -98,9 +87,7 @@ export const questionCommands = {
       ...roomName,
       id: Id,
       vote: Type.Optional(
-        Type.Unknown({
-          description: "True, the default, adds the vote; all else removes it.",
-        }),
+        Type.Unknown({ description: "True, the default, adds the vote; all else removes it." }),
       ),
     }),
     result: Result,
@@ -108,8 +95,7 @@ export const questionCommands = {
     example: { ...some.room, id: some.question, vote: true },
   }),
   "question.list": command({
-    summary:
-      "The newest questions: the visible ones and the caller's own, or all for moderators",
+    summary: "The newest questions: the visible ones and the caller's own, or all for moderators",
     payload: RoomName,
     result: Type.Array(ListedQuestion, {
       description: "The oldest first; at most 1,000, with 1 MiB of text.",
@@ -134,20 +120,14 @@ export const questionCommands = {
 } as const;
 
 const room = Text({ format: "uuid" });
-const ofQuestion = Type.Object(
-  { room, id: Type.String() },
-  { additionalProperties: false },
-);
+const ofQuestion = Type.Object({ room, id: Type.String() }, { additionalProperties: false });
 
 export const questionPushes = {
   "question.created_or_updated": {
     summary: "There is a new question, or one changed, or its votes did",
     data: Result,
   },
-  "question.deleted": {
-    summary: "A question was deleted",
-    data: ofQuestion,
-  },
+  "question.deleted": { summary: "A question was deleted", data: ofQuestion },
   "question.pinned": {
     summary: "This question is pinned now, and no other of the room",
     data: ofQuestion,

@@ -18,19 +18,10 @@ const Audited = Type.Object(
     } | null>(
       Type.Union([
         Type.Object(
-          {
-            id: Type.String(),
-            profile: AnyObject,
-            deleted: Type.Boolean(),
-          },
-          {
-            additionalProperties: false,
-            description: "The profile has the display name only.",
-          },
+          { id: Type.String(), profile: AnyObject, deleted: Type.Boolean() },
+          { additionalProperties: false, description: "The profile has the display name only." },
         ),
-        Type.Null({
-          description: "A program, a command or the server did it.",
-        }),
+        Type.Null({ description: "A program, a command or the server did it." }),
       ]),
     ),
     type: Type.String({ examples: ["room.updated"] }),
@@ -54,9 +45,7 @@ const reportOptions = Type.Unsafe<{
   Type.Union(
     [
       Payload({
-        format: Type.Optional(
-          OneOf(...(formats.filter((it) => it !== "json") as ["csv", "xlsx"])),
-        ),
+        format: Type.Optional(OneOf(...(formats.filter((it) => it !== "json") as ["csv", "xlsx"]))),
         room: Type.Optional(Id),
         channel: Type.Optional(Id),
       }),
@@ -71,10 +60,7 @@ const report = (of: string) =>
   command({
     summary: `Names a report for world.report.status: ${of}`,
     payload: reportOptions,
-    result: Type.Object(
-      { resultid: Type.String() },
-      { additionalProperties: false },
-    ),
+    result: Type.Object({ resultid: Type.String() }, { additionalProperties: false }),
     errors: ["room.unknown"],
     example: { format: "csv" },
   });
@@ -86,24 +72,16 @@ export const recordCommands = {
       number: Whole({ minimum: 1, maximum: 1000 }),
       traits: List(Text(trait), 100),
       days: Whole({ minimum: 1, maximum: 3660 }),
-      long: Type.Optional(
-        Type.Boolean({ description: "Whether to answer tokens, not links." }),
-      ),
+      long: Type.Optional(Type.Boolean({ description: "Whether to answer tokens, not links." })),
     }),
-    result: Type.Object(
-      { results: Type.Array(Type.String()) },
-      { additionalProperties: false },
-    ),
+    result: Type.Object({ results: Type.Array(Type.String()) }, { additionalProperties: false }),
     errors: [],
     example: { number: 2, traits: ["attendee"], days: 7 },
   }),
   "world.auditlog.list": command({
     summary: "The last 1,000 entries of the audit, the newest first",
     payload: Nothing,
-    result: Type.Object(
-      { results: Type.Array(Audited) },
-      { additionalProperties: false },
-    ),
+    result: Type.Object({ results: Type.Array(Audited) }, { additionalProperties: false }),
     errors: [],
     example: null,
   }),
@@ -118,10 +96,7 @@ export const recordCommands = {
     summary: "The address of a report, which is good for an hour",
     payload: Payload({ resultid: Id }),
     result: Type.Object(
-      {
-        ready: Type.Boolean(),
-        result: Type.String({ format: "uri" }),
-      },
+      { ready: Type.Boolean(), result: Type.String({ format: "uri" }) },
       { additionalProperties: false },
     ),
     errors: [],

@@ -27,11 +27,7 @@ const SentModule = Type.Unsafe<
   Record<string, unknown> & { type: string; config: Record<string, unknown> }
 >(
   Type.Object(
-    {
-      type: Type.String(),
-      config: AnyObject,
-      channel_id: Type.Optional(Type.String()),
-    },
+    { type: Type.String(), config: AnyObject, channel_id: Type.Optional(Type.String()) },
     { additionalProperties: true },
   ),
 );
@@ -100,9 +96,7 @@ export const RoomPatch = Payload({
       Type.Union([Text(), Type.Null()], { [Expected]: "a string or null" }),
     ),
   ),
-  sorting_priority: Type.Optional(
-    Whole({ minimum: -(2 ** 31), maximum: 2 ** 31 - 1 }),
-  ),
+  sorting_priority: Type.Optional(Whole({ minimum: -(2 ** 31), maximum: 2 ** 31 - 1 })),
   pretalx_id: Type.Optional(pretalxId),
   force_join: Type.Optional(Type.Boolean()),
   schedule_data: Type.Optional(AnyObjectOrNull),
@@ -132,10 +126,7 @@ export const roomCommands = {
   "room.invite.anonymous.link": command({
     summary: "The link that lets people into a room without a name",
     payload: RoomName,
-    result: Type.Object(
-      { url: Type.String({ format: "uri" }) },
-      { additionalProperties: false },
-    ),
+    result: Type.Object({ url: Type.String({ format: "uri" }) }, { additionalProperties: false }),
     errors: onRoom,
     example: some.room,
   }),
@@ -167,15 +158,8 @@ export const roomCommands = {
       modules: Type.Optional(List(ref(Module), 100)),
       permission_preset: Type.Optional(OneOf("public")),
     }),
-    result: Type.Object({
-      room: Text({ format: "uuid" }),
-      channel: TextOrNothing,
-    }),
-    errors: [
-      "room.invalid.denied",
-      "room.invalid.name_taken",
-      "room.invalid.invalid",
-    ],
+    result: Type.Object({ room: Text({ format: "uuid" }), channel: TextOrNothing }),
+    errors: ["room.invalid.denied", "room.invalid.name_taken", "room.invalid.invalid"],
     example: {
       name: "Workshop",
       description: "",
@@ -228,10 +212,7 @@ export const roomCommands = {
 
 export const roomPushes = {
   "room.create": { summary: "A room was created", data: NewRoom },
-  "room.delete": {
-    summary: "A room was deleted",
-    data: Type.Object({ id: Type.String() }),
-  },
+  "room.delete": { summary: "A room was deleted", data: Type.Object({ id: Type.String() }) },
   "room.viewer.added": {
     summary: "A user entered; for users in the room with room.viewers",
     data: Type.Object({ user: PublicUser }),

@@ -14,17 +14,13 @@ const publicFields = {
   badges: Type.Array(Type.String(), {
     description: "What trait_badges_map says of the user's traits, sorted.",
   }),
-  inactive: Type.Boolean({
-    description: "Whether the last login was more than 36 hours ago.",
-  }),
+  inactive: Type.Boolean({ description: "Whether the last login was more than 36 hours ago." }),
 };
 
 /** The additional fields for readers with `user.manage`. */
 const adminFields = {
   moderation_state: Type.Optional(OneOf("", "silenced", "banned")),
-  token_id: Type.Optional(
-    Type.Unsafe<string | null>({ type: ["string", "null"] }),
-  ),
+  token_id: Type.Optional(Type.Unsafe<string | null>({ type: ["string", "null"] })),
 };
 
 /** A user as others see it. */
@@ -66,9 +62,7 @@ export const Profile = Type.Unsafe<Record<string, unknown>>(
       display_name: Type.Optional(Text(visibleOrEmpty)),
       avatar: Type.Optional(
         Type.Unsafe<Record<string, unknown> | null>(
-          Type.Union([AnyObject, Type.Null()], {
-            [Expected]: "an object or null",
-          }),
+          Type.Union([AnyObject, Type.Null()], { [Expected]: "an object or null" }),
         ),
       ),
       fields: Type.Optional(AnyObject),
@@ -84,10 +78,7 @@ const page = Whole({ minimum: -(2 ** 31), maximum: 2 ** 31 - 1 });
 export const userCommands = {
   "user.update": command({
     summary: "Changes the own profile or client state, each as a whole",
-    payload: Payload({
-      profile: Type.Optional(Profile),
-      client_state: Type.Optional(AnyObject),
-    }),
+    payload: Payload({ profile: Type.Optional(Profile), client_state: Type.Optional(AnyObject) }),
     result: Empty,
     errors: onUser,
     example: { profile: { display_name: "Ada", greeted: true } },
@@ -98,10 +89,7 @@ export const userCommands = {
       id: Id,
       profile: Type.Optional(Profile),
       client_state: Type.Optional(
-        Type.Unsafe<Record<string, unknown>>({
-          ...AnyObject,
-          description: "Only of a screen.",
-        }),
+        Type.Unsafe<Record<string, unknown>>({ ...AnyObject, description: "Only of a screen." }),
       ),
       pretalx_id: Type.Optional(
         Type.Unsafe<string | null>(
@@ -130,10 +118,7 @@ export const userCommands = {
     summary: "All users, by display name",
     payload: Type.Unsafe<{ type?: string; include_banned?: boolean } | null>(
       Type.Union([
-        Payload({
-          type: Type.Optional(Text()),
-          include_banned: Type.Optional(Type.Boolean()),
-        }),
+        Payload({ type: Type.Optional(Text()), include_banned: Type.Optional(Type.Boolean()) }),
         Type.Null(),
       ]),
     ),
@@ -153,10 +138,7 @@ export const userCommands = {
       ),
       include_banned: Type.Optional(Type.Boolean()),
     }),
-    result: Type.Object({
-      results: Type.Array(ListedUser),
-      isLastPage: Type.Boolean(),
-    }),
+    result: Type.Object({ results: Type.Array(ListedUser), isLastPage: Type.Boolean() }),
     errors: ["server.too_large"],
     example: { search_term: "ada", page: 1 },
   }),
@@ -167,15 +149,10 @@ export const userCommands = {
         endpoint: Text({ minLength: 1, maxLength: 1000 }),
         expirationTime: Type.Optional(
           Type.Unsafe<number | null>(
-            Type.Union([Type.Number(), Type.Null()], {
-              [Expected]: "a number or null",
-            }),
+            Type.Union([Type.Number(), Type.Null()], { [Expected]: "a number or null" }),
           ),
         ),
-        keys: Payload({
-          p256dh: Text({ maxLength: 200 }),
-          auth: Text({ maxLength: 100 }),
-        }),
+        keys: Payload({ p256dh: Text({ maxLength: 200 }), auth: Text({ maxLength: 100 }) }),
       }),
     }),
     result: Empty,
@@ -188,27 +165,17 @@ export const userCommands = {
     },
   }),
   "user.kiosk.create": command({
-    summary:
-      "Makes a user that is a screen; `profile.room_id` is the room that it shows",
+    summary: "Makes a user that is a screen; `profile.room_id` is the room that it shows",
     payload: Payload({ profile: Profile }),
     result: Type.Object({ user: PublicUser }, { additionalProperties: false }),
     errors: ["protocol.denied"],
-    example: {
-      profile: {
-        display_name: "Screen in hall 1",
-        room_id: some.room.room,
-      },
-    },
+    example: { profile: { display_name: "Screen in hall 1", room_id: some.room.room } },
   }),
   "user.kiosk.fetch": command({
     summary: "A screen with a token for it, which is valid for a year",
     payload: UserNamed,
     result: Type.Object(
-      {
-        ...PublicUser.properties,
-        client_state: AnyObject,
-        token: Type.String(),
-      },
+      { ...PublicUser.properties, client_state: AnyObject, token: Type.String() },
       { additionalProperties: false },
     ),
     errors: [...onUser, "protocol.denied"],
@@ -281,8 +248,7 @@ export const userCommands = {
 
 export const userPushes = {
   "user.updated": {
-    summary:
-      "The own user changed, by another connection or by an administrator",
+    summary: "The own user changed, by another connection or by an administrator",
     data: Type.Union([OwnUser, PublicUser]),
   },
 } as const;

@@ -13,10 +13,7 @@ export const Nothing = Type.Unsafe<Record<string, unknown> | null | undefined>(
 );
 
 /** An object whose unknown keys are ignored. */
-export const Payload = <P extends TProperties>(
-  properties: P,
-  options: object = {},
-): TObject<P> =>
+export const Payload = <P extends TProperties>(properties: P, options: object = {}): TObject<P> =>
   Type.Object(properties, { ...options, additionalProperties: true });
 
 /** Any JSON object. */
@@ -30,15 +27,9 @@ export const Empty = Type.Object({}, { additionalProperties: false });
 /** A whole number. Decimal text is accepted, as forms send it. */
 export const Whole = (options: { minimum: number; maximum: number }) =>
   Type.Unsafe<number | string>(
-    Type.Union(
-      [
-        Type.Integer(options),
-        Text({ pattern: "^-?[0-9]{1,15}$", [Bounds]: options }),
-      ],
-      {
-        [Expected]: `a whole number from ${options.minimum} to ${options.maximum}`,
-      },
-    ),
+    Type.Union([Type.Integer(options), Text({ pattern: "^-?[0-9]{1,15}$", [Bounds]: options })], {
+      [Expected]: `a whole number from ${options.minimum} to ${options.maximum}`,
+    }),
   );
 
 /**
@@ -61,10 +52,7 @@ export const Count = Type.Integer({
 });
 
 /** A room in a payload, by its id, which is also the id of its channel. */
-export const roomName = {
-  room: Type.Optional(Id),
-  channel: Type.Optional(Id),
-};
+export const roomName = { room: Type.Optional(Id), channel: Type.Optional(Id) };
 
 /** A payload that only names a room. */
 export const RoomName = Payload(roomName);

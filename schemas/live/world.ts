@@ -3,15 +3,7 @@ import { Expected } from "../plain/texts.js";
 import { PermissionConfig, Rule } from "../rules.js";
 import { List, ref, Text, Title } from "../values.js";
 import { SentRoom } from "./rooms.js";
-import {
-  AnyObject,
-  AnyObjectOrNull,
-  Count,
-  Crowd,
-  Nothing,
-  Payload,
-  Whole,
-} from "./values.js";
+import { AnyObject, AnyObjectOrNull, Count, Crowd, Nothing, Payload, Whole } from "./values.js";
 import { command } from "./command.js";
 
 /** A world as the people in it get it. */
@@ -32,11 +24,7 @@ export type SentWorld = Static<typeof SentWorld>;
 
 /** A world, with the receiver's permissions and visible rooms. */
 export const WorldState = Type.Object(
-  {
-    world: SentWorld,
-    permissions: Type.Array(Type.String()),
-    rooms: Type.Array(SentRoom),
-  },
+  { world: SentWorld, permissions: Type.Array(Type.String()), rooms: Type.Array(SentRoom) },
   { additionalProperties: false },
 );
 export type WorldState = Static<typeof WorldState>;
@@ -45,16 +33,13 @@ export type WorldState = Static<typeof WorldState>;
 export const WorldChange = Type.Object(
   {
     rooms: Type.Array(SentRoom, {
-      description:
-        "The rooms that are new, changed or became visible. New ones follow all others.",
+      description: "The rooms that are new, changed or became visible. New ones follow all others.",
     }),
     removed: Type.Array(Type.String(), {
       description: "The rooms that are gone, or no longer visible.",
     }),
     order: Type.Optional(
-      Type.Array(Type.String(), {
-        description: "All rooms, if their order is another one.",
-      }),
+      Type.Array(Type.String(), { description: "All rooms, if their order is another one." }),
     ),
     world: Type.Optional(SentWorld),
     permissions: Type.Optional(Type.Array(Type.String())),
@@ -115,10 +100,7 @@ const some = Type.Partial(Type.Object(writable)).properties;
  * Some settings of a world. Values that a world cannot have are `config.invalid`. If others than
  * those in `expected` are there now, nothing is written, and the error is `config.changed`.
  */
-export const WorldPatch = Payload({
-  ...some,
-  expected: Type.Optional(AnyObject),
-});
+export const WorldPatch = Payload({ ...some, expected: Type.Optional(AnyObject) });
 export type WorldPatch = Static<typeof WorldPatch>;
 
 export const worldCommands = {
@@ -155,10 +137,6 @@ export const worldPushes = {
   "world.user_count_change": {
     summary:
       "A room became empty, or got its first or its eleventh visitor, or back; with the count, if the receiver asked for changes, whenever that is another one",
-    data: Type.Object({
-      room: Type.String(),
-      users: Crowd,
-      count: Type.Optional(Count),
-    }),
+    data: Type.Object({ room: Type.String(), users: Crowd, count: Type.Optional(Count) }),
   },
 } as const;

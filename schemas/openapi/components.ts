@@ -11,7 +11,7 @@ import {
   AnnouncementDraft,
   AnnouncementList,
 } from "../announcements.js";
-import { Activity } from "../results/activity.js";
+import { Activity, ResultsList } from "../results/results.js";
 import { AuditEntry, AuditList } from "../audit.js";
 import { Faults, Problem } from "../errors.js";
 import { FeedAuthor, FeedEntry, FeedPage } from "../feed.js";
@@ -33,9 +33,7 @@ import {
   WrittenSession,
 } from "../program/program.js";
 import { PermissionConfig, Rule, Role } from "../rules.js";
-import { ResultsList } from "../results/results.js";
-import { ListedWorld, NewWorld, WorldDraft, WorldList } from "../servers.js";
-import { SetupDraft, SetUp } from "../setup.js";
+import { ListedWorld, NewWorld, SetUp, SetupDraft, WorldDraft, WorldList } from "../servers.js";
 import { Token, TokenDraft } from "../tokens.js";
 import {
   ModeratedUser,

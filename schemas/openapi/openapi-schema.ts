@@ -50,10 +50,7 @@ function convert(value: unknown): unknown {
 function withNull({ anyOf, ...rest }: JsonObject): JsonObject {
   if (!Array.isArray(anyOf)) return rest;
   const [one, other] = anyOf as JsonObject[];
-  const isPlain =
-    anyOf.length === 2 &&
-    other!.type === "null" &&
-    typeof one!.type === "string";
+  const isPlain = anyOf.length === 2 && other!.type === "null" && typeof one!.type === "string";
   if (!isPlain) return { ...rest, anyOf };
   return { ...rest, ...one, type: [one!.type, "null"] };
 }

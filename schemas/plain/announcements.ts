@@ -6,7 +6,5 @@ interface Announcement {
 }
 
 /** Whether an announcement is visible at a time. */
-export const isVisible = (
-  { state, show_until }: Announcement,
-  now = Date.now(),
-): boolean => state === "active" && (show_until === null || show_until > now);
+export const isVisible = ({ state, show_until }: Announcement, now = Date.now()): boolean =>
+  state === "active" && (show_until === null || show_until > now);

@@ -3,7 +3,5 @@ export const attendanceModes = ["numbers", "people", "off"] as const;
 export type AttendanceMode = (typeof attendanceModes)[number];
 
 /** What a world keeps: `config.attendance`, by default numbers. */
-export const attendanceIn = ({
-  attendance,
-}: Readonly<Record<string, unknown>>): AttendanceMode =>
+export const attendanceIn = ({ attendance }: Readonly<Record<string, unknown>>): AttendanceMode =>
   attendanceModes.find((mode) => mode === attendance) ?? "numbers";

@@ -6,18 +6,13 @@
 const FORMULA = "[=+\\-@\uFF0B\uFF0D\uFF1D\uFF20]";
 
 const LEADING = new RegExp(`^\\s*${FORMULA}`, "u");
-const INNER = new RegExp(
-  `([;\\t\\r\\n])((?:(?![;\\t\\r\\n])[\\s"])*)(?=${FORMULA})`,
-  "gu",
-);
+const INNER = new RegExp(`([;\\t\\r\\n])((?:(?![;\\t\\r\\n])[\\s"])*)(?=${FORMULA})`, "gu");
 
 /** A cell of CSV (RFC 4180). A text in which a spreadsheet would see a formula gets apostrophes. */
 export function csvCell(text: string): string {
   const inner = text.replace(INNER, "$1'$2");
   const safe = LEADING.test(text) ? `'${inner}` : inner;
-  return /[",;\t\r\n]|^\s|\s$/.test(safe)
-    ? `"${safe.replaceAll('"', '""')}"`
-    : safe;
+  return /[",;\t\r\n]|^\s|\s$/.test(safe) ? `"${safe.replaceAll('"', '""')}"` : safe;
 }
 
 /** What moves the cursor or colors a terminal, and halves of characters, which UTF-8 cannot write. */
@@ -31,8 +26,7 @@ export type Cell = string | number | boolean | null;
  * apostrophe in front. Control characters are escaped as in JSON, and line breaks in a
  * cell are `\n`.
  */
-export const csvRow = (cells: readonly Cell[]): string =>
-  `${cells.map(cellOf).join(",")}\r\n`;
+export const csvRow = (cells: readonly Cell[]): string => `${cells.map(cellOf).join(",")}\r\n`;
 
 function cellOf(value: Cell): string {
   if (typeof value !== "string") return value === null ? "" : String(value);
@@ -40,8 +34,7 @@ function cellOf(value: Cell): string {
     .replace(/\r\n?/g, "\n")
     .replace(
       UNPRINTABLE,
-      (character) =>
-        `\\u${character.charCodeAt(0).toString(16).padStart(4, "0")}`,
+      (character) => `\\u${character.charCodeAt(0).toString(16).padStart(4, "0")}`,
     );
   return csvCell(text);
 }

@@ -67,7 +67,6 @@ export function typeFilter(names: readonly string[] | undefined): TypeFilter {
   const exact = new Set(given);
   return {
     key: [...exact].sort().join(),
-    has: (type) =>
-      exact.has(type) || exact.has(`${type.slice(0, type.indexOf("."))}.*`),
+    has: (type) => exact.has(type) || exact.has(`${type.slice(0, type.indexOf("."))}.*`),
   };
 }

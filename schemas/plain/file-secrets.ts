@@ -1,10 +1,8 @@
 /** The secret in the name of a file, `<id>.<secret>.<extension>`, and the part before it. */
-const SECRET =
-  /([0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}\.)[\w-]{12}(?=\.)/gi;
+const SECRET = /([0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}\.)[\w-]{12}(?=\.)/gi;
 
 /** A text without the secrets of files: the secret is all that it takes to read a file. */
-export const withoutFileSecrets = (text: string): string =>
-  text.replace(SECRET, "$1…");
+export const withoutFileSecrets = (text: string): string => text.replace(SECRET, "$1…");
 
 /** The same for the path of a request, which may be encoded. */
 export function pathWithoutFileSecrets(path: string): string {

@@ -22,10 +22,7 @@ interface Declared extends PermissionStrings {
 }
 
 /** An administrative key of a room, which the list of the world names as well. */
-const both = (string: string): PermissionStrings => ({
-  world: [string],
-  room: string,
-});
+const both = (string: string): PermissionStrings => ({ world: [string], room: string });
 
 /**
  * The keys that the server itself checks, their defaults without a rule, and the strings by
@@ -46,23 +43,15 @@ const keys = {
   "poll.vote": { open: true, room: "room:poll.vote" },
   "program.read": { open: true },
   "chat.moderate": both("room:chat.moderate"),
-  "question.moderate": {
-    otherwise: "chat.moderate",
-    ...both("room:question.moderate"),
-  },
+  "question.moderate": { otherwise: "chat.moderate", ...both("room:question.moderate") },
   "poll.manage": { otherwise: "chat.moderate", ...both("room:poll.manage") },
-  "poll.results": {
-    otherwise: "poll.manage",
-    ...both("room:poll.early_results"),
-  },
+  "poll.results": { otherwise: "poll.manage", ...both("room:poll.early_results") },
   "room.viewers": { otherwise: "chat.moderate", ...both("room:viewers") },
   // It counts only where a module of the room takes people without a name.
   "room.invite": { otherwise: "room.update", room: "room:invite.anonymous" },
   "room.announce": both("room:announce"),
   "world.announce": { world: ["world:announce"] },
-  "room.create": {
-    world: ["world:rooms.create.stage", "world:rooms.create.chat"],
-  },
+  "room.create": { world: ["world:rooms.create.stage", "world:rooms.create.chat"] },
   "room.update": both("room:update"),
   "room.delete": both("room:delete"),
   "program.update": { otherwise: "room.update" },
@@ -70,10 +59,7 @@ const keys = {
   "user.list": { otherwise: "world.update", world: ["world:users.list"] },
   "user.manage": { otherwise: "chat.moderate", world: ["world:users.manage"] },
   "user.delete": { otherwise: "world.update" },
-  "world.connections": {
-    otherwise: "world.update",
-    world: ["world:connections.unlimited"],
-  },
+  "world.connections": { otherwise: "world.update", world: ["world:connections.unlimited"] },
   "world.secrets": { world: ["world:secrets"] },
   "world.feed": { otherwise: "world.secrets", world: ["world:feed"] },
   "world.api": { world: ["world:api"] },
@@ -85,8 +71,7 @@ export type PermissionKey = keyof typeof keys;
 export const permissionKeys = Object.keys(keys) as PermissionKey[];
 
 /** The strings of each key. */
-export const permissionStrings: Readonly<Record<PermissionKey, Declared>> =
-  keys;
+export const permissionStrings: Readonly<Record<PermissionKey, Declared>> = keys;
 
 /** The keys that a room may have rules of its own for. The others count on the world only. */
 export const roomKeys: readonly PermissionKey[] = permissionKeys.filter(
@@ -94,9 +79,7 @@ export const roomKeys: readonly PermissionKey[] = permissionKeys.filter(
 );
 
 /** The default of a key without a rule: everybody, nobody, or the rule of another key. */
-export function fallbackOf(
-  key: PermissionKey,
-): "everybody" | "nobody" | PermissionKey {
+export function fallbackOf(key: PermissionKey): "everybody" | "nobody" | PermissionKey {
   const { open, otherwise }: Declared = keys[key];
   return (otherwise as PermissionKey) ?? (open ? "everybody" : "nobody");
 }
@@ -106,69 +89,39 @@ export const permissionTitles: Readonly<
   Record<PermissionKey, Readonly<Record<"en" | "de", string>>>
 > = {
   "world.view": { en: "Enter the event", de: "Die Veranstaltung betreten" },
-  "room.view": {
-    en: "See and enter a room",
-    de: "Einen Raum sehen und betreten",
-  },
+  "room.view": { en: "See and enter a room", de: "Einen Raum sehen und betreten" },
   "file.upload": { en: "Upload files", de: "Dateien hochladen" },
   "chat.read": { en: "Read the chat", de: "Den Chat lesen" },
   "chat.join": { en: "Join the chat", de: "Dem Chat beitreten" },
   "chat.send": { en: "Write in the chat", de: "Im Chat schreiben" },
-  "chat.direct": {
-    en: "Write direct messages",
-    de: "Direktnachrichten schreiben",
-  },
+  "chat.direct": { en: "Write direct messages", de: "Direktnachrichten schreiben" },
   "question.read": { en: "See questions", de: "Fragen sehen" },
   "question.ask": { en: "Ask questions", de: "Fragen stellen" },
   "question.vote": { en: "Vote for questions", de: "Für Fragen stimmen" },
   "poll.read": { en: "See polls", de: "Umfragen sehen" },
   "poll.vote": { en: "Vote in polls", de: "An Umfragen teilnehmen" },
   "program.read": { en: "Read the program", de: "Das Programm sehen" },
-  "chat.moderate": {
-    en: "Delete others’ messages",
-    de: "Nachrichten anderer löschen",
-  },
+  "chat.moderate": { en: "Delete others’ messages", de: "Nachrichten anderer löschen" },
   "question.moderate": { en: "Moderate questions", de: "Fragen moderieren" },
   "poll.manage": { en: "Run polls", de: "Umfragen leiten" },
-  "poll.results": {
-    en: "See results before voting",
-    de: "Ergebnisse vor der Abstimmung sehen",
-  },
-  "room.viewers": {
-    en: "See who is in a room",
-    de: "Sehen, wer in einem Raum ist",
-  },
-  "room.invite": {
-    en: "Make links for people without a name",
-    de: "Links ohne Namen erstellen",
-  },
-  "room.announce": {
-    en: "Change a room’s schedule",
-    de: "Den Ablauf eines Raums ändern",
-  },
+  "poll.results": { en: "See results before voting", de: "Ergebnisse vor der Abstimmung sehen" },
+  "room.viewers": { en: "See who is in a room", de: "Sehen, wer in einem Raum ist" },
+  "room.invite": { en: "Make links for people without a name", de: "Links ohne Namen erstellen" },
+  "room.announce": { en: "Change a room’s schedule", de: "Den Ablauf eines Raums ändern" },
   "world.announce": { en: "Make announcements", de: "Ankündigungen machen" },
   "room.create": { en: "Create rooms", de: "Räume anlegen" },
   "room.update": { en: "Edit rooms", de: "Räume bearbeiten" },
   "room.delete": { en: "Delete rooms", de: "Räume löschen" },
   "program.update": { en: "Change the program", de: "Das Programm ändern" },
   "world.update": { en: "Edit the event", de: "Die Veranstaltung bearbeiten" },
-  "user.list": {
-    en: "List and search people",
-    de: "Personen auflisten und suchen",
-  },
-  "user.manage": {
-    en: "Silence and ban people",
-    de: "Personen stummschalten und ausschließen",
-  },
+  "user.list": { en: "List and search people", de: "Personen auflisten und suchen" },
+  "user.manage": { en: "Silence and ban people", de: "Personen stummschalten und ausschließen" },
   "user.delete": { en: "Erase people", de: "Personendaten löschen" },
   "world.connections": {
     en: "Open any number of connections",
     de: "Beliebig viele Verbindungen öffnen",
   },
-  "world.secrets": {
-    en: "See the keys of the event",
-    de: "Die Schlüssel der Veranstaltung sehen",
-  },
+  "world.secrets": { en: "See the keys of the event", de: "Die Schlüssel der Veranstaltung sehen" },
   "world.feed": {
     en: "Follow all changes, and read the history",
     de: "Alle Änderungen verfolgen und den Verlauf lesen",
@@ -201,9 +154,7 @@ export const moderatorRules: PermissionConfig = {
 /** Whether a rule holds for these traits: every entry must, and of a list one trait is enough. */
 export function holds(rule: Rule, traits: ReadonlySet<string>): boolean {
   return rule.every((entry) =>
-    typeof entry === "string"
-      ? traits.has(entry)
-      : entry.some((trait) => traits.has(trait)),
+    typeof entry === "string" ? traits.has(entry) : entry.some((trait) => traits.has(trait)),
   );
 }
 
@@ -254,11 +205,7 @@ export const SEE: readonly PermissionKey[] = ["room.view"];
 export const LIVE: readonly PermissionKey[] = ["world.view"];
 
 /** The keys of the people who run an event. Only their equals decide about them. */
-export const RUNNING: readonly PermissionKey[] = [
-  "world.secrets",
-  "world.update",
-  "user.manage",
-];
+export const RUNNING: readonly PermissionKey[] = ["world.secrets", "world.update", "user.manage"];
 
 /**
  * Whether a user is out of reach for a caller: the user's traits grant a key of those who run the
@@ -269,8 +216,7 @@ export const isOutOfReach = (
   traits: readonly string[],
   world: PermissionConfig,
   may: (key: PermissionKey) => boolean,
-): boolean =>
-  RUNNING.some((key) => !may(key) && allows(key, new Set(traits), world));
+): boolean => RUNNING.some((key) => !may(key) && allows(key, new Set(traits), world));
 
 /** The keys that silenced users keep. */
 const SILENCED: ReadonlySet<PermissionKey> = new Set<PermissionKey>([
@@ -284,10 +230,7 @@ const SILENCED: ReadonlySet<PermissionKey> = new Set<PermissionKey>([
 ]);
 
 /** Whether moderation takes a key away from a user. */
-export const isWithheld = (
-  state: "" | "silenced" | "banned",
-  key: PermissionKey,
-): boolean =>
+export const isWithheld = (state: "" | "silenced" | "banned", key: PermissionKey): boolean =>
   state === "banned" || (state === "silenced" && !SILENCED.has(key));
 
 /**
@@ -343,9 +286,7 @@ export function inScope(
   if (!scoped[scope.kind].has(key)) return false;
   if (scope.room !== undefined) return scope.room === room.id;
   const rules = [world, room.permission_config] as const;
-  return (
-    allows("room.view", NO_TRAITS, ...rules) && allows(key, NO_TRAITS, ...rules)
-  );
+  return allows("room.view", NO_TRAITS, ...rules) && allows(key, NO_TRAITS, ...rules);
 }
 
 /** The keys for an upload. */

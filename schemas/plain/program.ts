@@ -15,12 +15,7 @@ export const PROGRAM_TEXTS = {
 } as const;
 
 /** The most entries of lists. */
-export const PROGRAM_LISTS = {
-  speakers: 50,
-  tags: 20,
-  links: 20,
-  alternatives: 20,
-} as const;
+export const PROGRAM_LISTS = { speakers: 50, tags: 20, links: 20, alternatives: 20 } as const;
 
 /** The longest session, in milliseconds: 31 days. */
 export const LONGEST_SESSION = 31 * 24 * 60 * 60 * 1000;
@@ -63,13 +58,7 @@ interface Timed<S> {
 const timed = <S extends Scheduled>(session: S): Timed<S>[] =>
   session.starts_at === null || session.ends_at === null
     ? []
-    : [
-        {
-          session,
-          start: Date.parse(session.starts_at),
-          end: Date.parse(session.ends_at),
-        },
-      ];
+    : [{ session, start: Date.parse(session.starts_at), end: Date.parse(session.ends_at) }];
 
 /**
  * What is on now, and next. Of several sessions at once, the one that began last is on, and of
@@ -77,10 +66,7 @@ const timed = <S extends Scheduled>(session: S): Timed<S>[] =>
  * @param sessions of one room, in the order of the program.
  * @param now in milliseconds since 1970, on the clock of the server.
  */
-export function onStage<S extends Scheduled>(
-  sessions: readonly S[],
-  now: number,
-): OnStage<S> {
+export function onStage<S extends Scheduled>(sessions: readonly S[], now: number): OnStage<S> {
   let on: Timed<S> | undefined;
   let next: Timed<S> | undefined;
   for (const one of sessions.flatMap(timed)) {
@@ -100,9 +86,10 @@ export const OVERRUN = 30 * 60 * 1000;
  * @param sessions of one room, in the order of the program.
  * @param now in milliseconds since 1970, on the clock of the server.
  */
-export function overrunning<
-  S extends Scheduled & { readonly recording: unknown },
->(sessions: readonly S[], now: number): S | undefined {
+export function overrunning<S extends Scheduled & { readonly recording: unknown }>(
+  sessions: readonly S[],
+  now: number,
+): S | undefined {
   if (onStage(sessions, now).now) return undefined;
   const ends = sessions.flatMap(timed).map(({ end }) => end);
   const end = Math.max(...ends.filter((end) => end <= now));
@@ -112,9 +99,7 @@ export function overrunning<
 }
 
 /** The sessions of each room, in their order. Those without a room are left out. */
-export function byRoom<S extends Scheduled>(
-  sessions: readonly S[],
-): Map<string, S[]> {
+export function byRoom<S extends Scheduled>(sessions: readonly S[]): Map<string, S[]> {
   const rooms = new Map<string, S[]>();
   for (const session of sessions) {
     if (session.room_id === null) continue;
@@ -130,10 +115,7 @@ export function byRoom<S extends Scheduled>(
  * @param now in milliseconds since 1970.
  * @returns milliseconds since 1970; undefined if none does any more.
  */
-export function nextChange(
-  sessions: readonly Scheduled[],
-  now: number,
-): number | undefined {
+export function nextChange(sessions: readonly Scheduled[], now: number): number | undefined {
   let next: number | undefined;
   for (const { start, end } of sessions.flatMap(timed)) {
     for (const time of [start, end]) {

@@ -17,15 +17,13 @@ export const isText: Shape = (value) => typeof value === "string";
 export const isFlag: Shape = (value) => typeof value === "boolean";
 
 /** A text that is no longer than an id. */
-export const isId: Shape = (value) =>
-  typeof value === "string" && value.length <= MAX_ID;
+export const isId: Shape = (value) => typeof value === "string" && value.length <= MAX_ID;
 
 /** A finite number. */
 export const isNumber: Shape = (value) => Number.isFinite(value);
 
 /** A whole number from 0. */
-export const isCount: Shape = (value) =>
-  Number.isSafeInteger(value) && (value as number) >= 0;
+export const isCount: Shape = (value) => Number.isSafeInteger(value) && (value as number) >= 0;
 
 /** Whether something is a value of JSON that nothing has to fear. */
 export const isJson: Shape = (value) => isFlat(value, MAX_DEPTH);
@@ -43,9 +41,7 @@ export const isJsonOfObject: Shape = (value) => {
 
 function isFlat(value: unknown, depth: number): boolean {
   if (typeof value !== "object" || value === null) return value !== undefined;
-  return (
-    depth > 0 && Object.values(value).every((one) => isFlat(one, depth - 1))
-  );
+  return depth > 0 && Object.values(value).every((one) => isFlat(one, depth - 1));
 }
 
 /** One of some values. */
@@ -96,14 +92,10 @@ export function isRecord(
   const possible = Object.entries(optional);
   return (value) =>
     isObject(value) &&
-    present.every(
-      ([name, shape]) => Object.hasOwn(value, name) && shape(value[name]),
-    ) &&
+    present.every(([name, shape]) => Object.hasOwn(value, name) && shape(value[name])) &&
     possible.every(
       ([name, shape]) =>
-        !Object.hasOwn(value, name) ||
-        value[name] === undefined ||
-        shape(value[name]),
+        !Object.hasOwn(value, name) || value[name] === undefined || shape(value[name]),
     );
 }
 
@@ -113,11 +105,7 @@ export const isKindOf =
   (value) => {
     if (!isObject(value)) return false;
     const kind = value[name];
-    return (
-      typeof kind === "string" &&
-      Object.hasOwn(kinds, kind) &&
-      kinds[kind]!(value)
-    );
+    return typeof kind === "string" && Object.hasOwn(kinds, kind) && kinds[kind]!(value);
   };
 
 /** Whether a value is an object, and no list. */

@@ -2,12 +2,7 @@
 // event, and commands share them.
 
 /** The kinds of events. */
-export const templates = [
-  "conference",
-  "webinar",
-  "meetup",
-  "workshop",
-] as const;
+export const templates = ["conference", "webinar", "meetup", "workshop"] as const;
 export type Template = (typeof templates)[number];
 
 /** A room of a template. */
@@ -17,18 +12,12 @@ export interface TemplateRoom {
   module_config: { type: string; config: Record<string, unknown> }[];
 }
 
-const module = (type: string, config: Record<string, unknown> = {}) => ({
-  type,
-  config,
-});
+const module = (type: string, config: Record<string, unknown> = {}) => ({ type, config });
 const stream = module("livestream.native", { hls_url: "" });
 const chat = module("chat.native", { volatile: true });
 /** A chat that people join, and that has members. */
 const talk = module("chat.native", { volatile: false });
-const questions = module("question", {
-  active: true,
-  requires_moderation: true,
-});
+const questions = module("question", { active: true, requires_moderation: true });
 const polls = module("poll", { active: true });
 
 const room = (
@@ -45,9 +34,7 @@ const rooms: Record<Template, readonly TemplateRoom[]> = {
     room(
       "Welcome",
       "Where to begin.",
-      module("page.markdown", {
-        content: "# Welcome\n\nThe stages are in the list of rooms.",
-      }),
+      module("page.markdown", { content: "# Welcome\n\nThe stages are in the list of rooms." }),
     ),
     stage("Main stage", "Keynotes and talks."),
     stage("Second stage", "More talks."),
@@ -55,10 +42,7 @@ const rooms: Record<Template, readonly TemplateRoom[]> = {
     room("Help desk", "Ask the organizers.", talk),
   ],
   webinar: [stage("Webinar", "The talk, with questions and polls.")],
-  meetup: [
-    stage("Stage", "The talks of the evening."),
-    room("Lounge", "Meet the others.", talk),
-  ],
+  meetup: [stage("Stage", "The talks of the evening."), room("Lounge", "Meet the others.", talk)],
   workshop: [
     stage("Workshop", "What everybody does together."),
     room("Group 1", "Work in a small group.", talk),
@@ -69,5 +53,4 @@ const rooms: Record<Template, readonly TemplateRoom[]> = {
 };
 
 /** The rooms of a template, in their order. */
-export const roomsOf = (template: Template): readonly TemplateRoom[] =>
-  rooms[template];
+export const roomsOf = (template: Template): readonly TemplateRoom[] => rooms[template];

@@ -44,18 +44,13 @@ export function lengthOf(text: string): number {
 
 /** The first characters (code points) of a text. */
 export const firstOf = (text: string, length: number): string =>
-  text.length <= length
-    ? text
-    : [...text.slice(0, 2 * length)].slice(0, length).join("");
+  text.length <= length ? text : [...text.slice(0, 2 * length)].slice(0, length).join("");
 
 /**
  * Checks a text against its rules.
  * @returns the fault, as a sentence; undefined without one.
  */
-export function textFault(
-  schema: TextOptions,
-  value: unknown,
-): string | undefined {
+export function textFault(schema: TextOptions, value: unknown): string | undefined {
   const isNullable = Array.isArray(schema.type);
   if (value === null && isNullable) return undefined;
   if (typeof value !== "string") {
@@ -83,8 +78,7 @@ export function textFault(
 }
 
 const label = "[a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?";
-const port =
-  "[1-9][0-9]{0,3}|[1-5][0-9]{4}|6[0-4][0-9]{3}|65[0-4][0-9]{2}|655[0-2][0-9]|6553[0-5]";
+const port = "[1-9][0-9]{0,3}|[1-5][0-9]{4}|6[0-4][0-9]{3}|65[0-4][0-9]{2}|655[0-2][0-9]|6553[0-5]";
 
 /** The domain of a world or a room: a host name with an optional port. */
 export const domain = {
@@ -101,8 +95,7 @@ export const worldId = {
   minLength: 1,
   maxLength: 50,
   pattern: "^[a-z0-9][a-z0-9-]*$",
-  [Expected]:
-    "a-z, 0-9 and -, starting with a letter or a digit, at most 50 characters",
+  [Expected]: "a-z, 0-9 and -, starting with a letter or a digit, at most 50 characters",
 };
 
 /** The pattern of a UUID in lower case, for any part of a text. */
@@ -123,11 +116,7 @@ const SHOWN =
   "[^\\s\\u0000-\\u001f\\u007f-\\u009f\\u00ad\\u034f\\u061c\\u115f\\u1160\\u17b4\\u17b5\\u180b-\\u180f\\u200b-\\u200f\\u202a-\\u202e\\u2060-\\u206f\\u2800\\u3164\\ufe00-\\ufe0f\\ufeff\\uffa0\\ufff0-\\ufff8]";
 
 /** The rules for a text that people read: it must show something. */
-export const visible = {
-  minLength: 1,
-  pattern: SHOWN,
-  [Expected]: "a text that shows something",
-};
+export const visible = { minLength: 1, pattern: SHOWN, [Expected]: "a text that shows something" };
 
 /** A text that may be left empty, but must not only look empty. */
 export const visibleOrEmpty = {
@@ -137,8 +126,7 @@ export const visibleOrEmpty = {
 };
 
 /** Whether a text shows something. */
-export const showsSomething = (text: string): boolean =>
-  patternOf(SHOWN).test(text);
+export const showsSomething = (text: string): boolean => patternOf(SHOWN).test(text);
 
 /** The title of a world and the name of a room, as they are stored. */
 export const title = { minLength: 1, maxLength: 300 };

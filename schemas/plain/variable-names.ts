@@ -6,9 +6,7 @@ const OWN_PREFIX = /^(?:LIVE|S3|UPLOAD|METRICS|DATABASE)_/;
  * to be called like the beginning of the name.
  */
 const isServiceLink = (name: string, value: string) =>
-  /_SERVICE_(?:HOST|PORT(?:_\w+)?)$|_PORT_\d+_[A-Z]+(?:_(?:PROTO|PORT|ADDR))?$/.test(
-    name,
-  ) ||
+  /_SERVICE_(?:HOST|PORT(?:_\w+)?)$|_PORT_\d+_[A-Z]+(?:_(?:PROTO|PORT|ADDR))?$/.test(name) ||
   (name.endsWith("_PORT") && /^\w+:\/\//.test(value));
 
 /**
@@ -45,9 +43,7 @@ export function checkNames(
     return `${name}: There is no such variable; those that begin with ${prefix} are ${own}.`;
   }
   if (prefixed.length > 0) {
-    warn(
-      `No variable begins with FOYER_, so these have no effect: ${prefixed.join(", ")}.`,
-    );
+    warn(`No variable begins with FOYER_, so these have no effect: ${prefixed.join(", ")}.`);
   }
   return undefined;
 }
@@ -60,10 +56,7 @@ const LONG = 8;
  * @param known the names that there are.
  * @returns undefined if it resembles none.
  */
-export function meantBy(
-  name: string,
-  known: readonly string[],
-): string | undefined {
+export function meantBy(name: string, known: readonly string[]): string | undefined {
   const letters = lettersOf(name);
   const [nearest] = known
     .map((meant) => ({ meant, typos: typosIn(letters, lettersOf(meant)) }))
@@ -92,8 +85,7 @@ function typosIn(text: string, meant: string): number {
     let least = (row[0] = i);
     for (let j = 1; j <= meant.length; j++) {
       const isSame = text[i - 1] === meant[j - 1];
-      const isSwapped =
-        text[i - 1] === meant[j - 2] && text[i - 2] === meant[j - 1];
+      const isSwapped = text[i - 1] === meant[j - 2] && text[i - 2] === meant[j - 1];
       let typos = above[j - 1]! + (isSame ? 0 : 1);
       typos = Math.min(typos, above[j]! + 1, row[j - 1]! + 1);
       if (isSwapped) typos = Math.min(typos, last[j - 2]! + 1);

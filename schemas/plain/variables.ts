@@ -50,9 +50,7 @@ export const extensions: Reader<string[]> = (text) => {
   const types = listOf(text);
   const odd = types.find((type) => !known.includes(type));
   if (odd !== undefined) {
-    throw new BadValue(
-      `${JSON.stringify(odd)} is not one of ${known.join(", ")}.`,
-    );
+    throw new BadValue(`${JSON.stringify(odd)} is not one of ${known.join(", ")}.`);
   }
   return types;
 };
@@ -121,8 +119,7 @@ function isRange(text: string): boolean {
   return (
     version !== 0 &&
     rest.length === 0 &&
-    (bits === undefined ||
-      (/^\d{1,3}$/.test(bits) && Number(bits) <= (version === 4 ? 32 : 128)))
+    (bits === undefined || (/^\d{1,3}$/.test(bits) && Number(bits) <= (version === 4 ? 32 : 128)))
   );
 }
 

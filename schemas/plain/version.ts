@@ -1,6 +1,11 @@
-import { createRequire } from "node:module";
+import { existsSync, readFileSync } from "node:fs";
 
-/** The version of Foyer. The package finds itself by its name, from any folder of dist/. */
-export const { version } = createRequire(import.meta.url)(
-  "foyer-server/package.json",
-) as { version: string };
+/** The version in the nearest package.json above this module, which may be anywhere in dist/. */
+function versionAbove(folder: URL): string {
+  const file = new URL("package.json", folder);
+  if (!existsSync(file)) return versionAbove(new URL("..", folder));
+  return (JSON.parse(readFileSync(file, "utf8")) as { version: string }).version;
+}
+
+/** The version of Foyer. */
+export const version = versionAbove(new URL(".", import.meta.url));

@@ -14,9 +14,7 @@ const OwnSession = Type.Object(
     id,
     ...SessionDraft.properties,
     room_id: reference,
-    speaker_ids: Type.Optional(
-      List(Text({ maxLength: 100 }), PROGRAM_LISTS.speakers),
-    ),
+    speaker_ids: Type.Optional(List(Text({ maxLength: 100 }), PROGRAM_LISTS.speakers)),
   },
   { additionalProperties: false },
 );
@@ -27,9 +25,7 @@ const OwnSpeaker = Type.Object(
     id,
     ...SpeakerDraft.properties,
     // What the world lacks is left out, with a problem.
-    picture: Type.Optional(
-      TextOrNull({ minLength: 1, maxLength: PROGRAM_TEXTS.address }),
-    ),
+    picture: Type.Optional(TextOrNull({ minLength: 1, maxLength: PROGRAM_TEXTS.address })),
     user_id: reference,
   },
   { additionalProperties: false },
@@ -48,22 +44,24 @@ export const ProgramDraft = Type.Object(
     additionalProperties: false,
     // For readers of the document. Without sessions, there are speakers.
     if: { not: { required: ["sessions"] } },
-    then: {
-      required: ["speakers"],
-      properties: { speakers: { minItems: 1 } },
-    },
+    then: { required: ["speakers"], properties: { speakers: { minItems: 1 } } },
     examples: [{ sessions: [{ title: "Maps for everyone" }] }],
   },
 );
 
 const list = (items: object) => ({ type: "array", items });
 const object = (properties: object, ...required: string[]) => ({
-  ...{ type: "object", properties, required, additionalProperties: {} },
+  type: "object",
+  properties,
+  required,
+  additionalProperties: {},
 });
 const event = object({
-  ...{ guid: { type: "string" }, title: { type: "string" } },
-  ...{ date: { type: "string", format: "date-time" } },
-  ...{ start: { type: "string" }, duration: { type: "string" } },
+  guid: { type: "string" },
+  title: { type: "string" },
+  date: { type: "string", format: "date-time" },
+  start: { type: "string" },
+  duration: { type: "string" },
   persons: list(object({})),
 });
 const day = object({
@@ -74,12 +72,7 @@ const day = object({
 /** The `schedule.json` of other programs. It is read as leniently as its authors write it. */
 export const ScheduleDocument = Type.Unsafe<unknown>({
   ...object(
-    {
-      schedule: object(
-        { conference: object({ days: list(day) }, "days") },
-        "conference",
-      ),
-    },
+    { schedule: object({ conference: object({ days: list(day) }, "days") }, "conference") },
     "schedule",
   ),
   $id: "ScheduleDocument",
@@ -90,32 +83,21 @@ export const ScheduleDocument = Type.Unsafe<unknown>({
 export const programFormats = ["json", "schedule.json", "ics"] as const;
 export type ProgramFormat = (typeof programFormats)[number];
 
-export const ExportQuery = Type.Object({
-  format: Type.Optional(OneOf(...programFormats)),
-});
+export const ExportQuery = Type.Object({ format: Type.Optional(OneOf(...programFormats)) });
 
 const flag = (description: string) =>
-  Type.Optional(
-    Type.Unsafe<"true" | "false">({ ...OneOf("true", "false"), description }),
-  );
+  Type.Optional(Type.Unsafe<"true" | "false">({ ...OneOf("true", "false"), description }));
 
 export const ImportQuery = Type.Object({
   dry_run: flag("Change nothing, and answer what would happen."),
-  create_rooms: flag(
-    "Make the rooms that the world lacks. Asks for room.create.",
-  ),
-  remove_missing: flag(
-    "Delete imported sessions that the document no longer has.",
-  ),
+  create_rooms: flag("Make the rooms that the world lacks. Asks for room.create."),
+  remove_missing: flag("Delete imported sessions that the document no longer has."),
 });
 export type ImportQuery = Static<typeof ImportQuery>;
 
 /** A whole program in Foyer's own form. */
 export const WholeProgram = Type.Object(
-  {
-    sessions: Type.Array(ref(Session)),
-    speakers: Type.Array(ref(Speaker)),
-  },
+  { sessions: Type.Array(ref(Session)), speakers: Type.Array(ref(Speaker)) },
   {
     $id: "WholeProgram",
     description: "The sessions and speakers that the caller may see.",
@@ -136,9 +118,7 @@ export const ImportedProgram = Type.Object(
     problems: Type.Array(
       Type.Object({
         line: Type.Optional(Type.Integer({ minimum: 1 })),
-        session: Type.Optional(
-          Type.String({ description: "The title of the session." }),
-        ),
+        session: Type.Optional(Type.String({ description: "The title of the session." })),
         message: Type.String(),
       }),
     ),
@@ -154,13 +134,7 @@ export const ImportedProgram = Type.Object(
         unchanged: 119,
         deleted: 0,
         rooms_created: 0,
-        problems: [
-          {
-            line: 12,
-            session: "Walk",
-            message: "There is no room called “Park”.",
-          },
-        ],
+        problems: [{ line: 12, session: "Walk", message: "There is no room called “Park”." }],
       },
     ],
   },

@@ -22,10 +22,8 @@ const Address = Text(address);
 /** The address of a stream, or a path of this server. */
 const StreamAddress = Text({
   ...address,
-  pattern:
-    "^([hH][tT][tT][pP][sS]?://[^\\s\\u0000]+|/(?![/\\\\])[^\\s\\u0000]*)$",
-  [Expected]:
-    "an address that begins with http:// or https://, or a path of this server",
+  pattern: "^([hH][tT][tT][pP][sS]?://[^\\s\\u0000]+|/(?![/\\\\])[^\\s\\u0000]*)$",
+  [Expected]: "an address that begins with http:// or https://, or a path of this server",
 });
 
 const Link = Type.Object(
@@ -35,9 +33,7 @@ const Link = Type.Object(
 
 /** An object of one form, or null. */
 const orNull = <T>(schema: T) =>
-  Type.Union([schema as never, Type.Null()], {
-    [Expected]: "null or an object of its form",
-  });
+  Type.Union([schema as never, Type.Null()], { [Expected]: "null or an object of its form" });
 
 const Stream = Type.Object(
   {
@@ -60,10 +56,7 @@ const Stream = Type.Object(
 );
 type Stream = Static<typeof Stream>;
 
-const Recording = Type.Object(
-  { url: Address },
-  { additionalProperties: false },
-);
+const Recording = Type.Object({ url: Address }, { additionalProperties: false });
 type Recording = Static<typeof Recording>;
 
 /** What the world lacks is refused with the reason, also if it is no UUID. */
@@ -115,8 +108,7 @@ export const Session = Type.Object(
   { id: Text({ format: "uuid" }), title: named, ...sessionFields },
   {
     $id: "Session",
-    description:
-      "A part of the program. Without times it is not scheduled yet. Times are in UTC.",
+    description: "A part of the program. Without times it is not scheduled yet. Times are in UTC.",
     examples: [sessionExample],
   },
 );
@@ -134,9 +126,7 @@ export const WrittenSession = Type.Object(
   {
     ...Session.properties,
     warnings: Type.Optional(
-      Type.Array(Warning, {
-        description: "Other sessions in its room at the same time.",
-      }),
+      Type.Array(Warning, { description: "Other sessions in its room at the same time." }),
     ),
   },
   {
@@ -170,8 +160,7 @@ export const SessionDraft = Type.Object(
   { title: named, ...Type.Partial(Type.Object(sessionFields)).properties },
   {
     $id: "SessionDraft",
-    description:
-      "A new session. It has both times or none. Unknown fields are refused.",
+    description: "A new session. It has both times or none. Unknown fields are refused.",
     additionalProperties: false,
     // For readers of the document. The check of the times has a message.
     if: { anyOf: [given("starts_at"), given("ends_at")] },
@@ -181,18 +170,14 @@ export const SessionDraft = Type.Object(
 );
 export type SessionDraft = Static<typeof SessionDraft>;
 
-const SameId = Text({
-  description: "Its present value, or nothing.",
-  readOnly: true,
-});
+const SameId = Text({ description: "Its present value, or nothing.", readOnly: true });
 
 /** The fields of a session to change. */
 export const SessionChanges = Type.Partial(
   Type.Object({ id: SameId, title: named, ...sessionFields }),
   {
     $id: "SessionChanges",
-    description:
-      "The fields of a session to replace. Unknown fields are refused.",
+    description: "The fields of a session to replace. Unknown fields are refused.",
     additionalProperties: false,
     examples: [{ title: "Maps for all" }],
   },
@@ -258,8 +243,7 @@ export const SpeakerChanges = Type.Partial(
   Type.Object({ id: SameId, name: named, ...speakerFields }),
   {
     $id: "SpeakerChanges",
-    description:
-      "The fields of a speaker to replace. Unknown fields are refused.",
+    description: "The fields of a speaker to replace. Unknown fields are refused.",
     additionalProperties: false,
     examples: [{ organization: "Maps for all" }],
   },
@@ -285,24 +269,13 @@ export const SpeakerParams = Type.Object({
 /** Query parameters of the list of sessions. */
 export const SessionsQuery = Type.Object({
   ...PageQuery.properties,
-  room: Type.Optional(
-    Text({ description: "Sessions in the room of this id." }),
-  ),
-  speaker: Type.Optional(
-    Text({ description: "Sessions of the speaker of this id." }),
-  ),
+  room: Type.Optional(Text({ description: "Sessions in the room of this id." })),
+  speaker: Type.Optional(Text({ description: "Sessions of the speaker of this id." })),
   track: Type.Optional(Text({ description: "Sessions of this track." })),
-  from: Type.Optional(
-    Text({ ...time, description: "Sessions that end after this time." }),
-  ),
-  to: Type.Optional(
-    Text({ ...time, description: "Sessions that begin before this time." }),
-  ),
+  from: Type.Optional(Text({ ...time, description: "Sessions that end after this time." })),
+  to: Type.Optional(Text({ ...time, description: "Sessions that begin before this time." })),
   search: Type.Optional(
-    Text({
-      description:
-        "Sessions whose title, texts, track, tags or speakers hold this.",
-    }),
+    Text({ description: "Sessions whose title, texts, track, tags or speakers hold this." }),
   ),
 });
 export type SessionsQuery = Static<typeof SessionsQuery>;

@@ -3,10 +3,7 @@ import { createRequire } from "node:module";
 import type { AxeResults } from "axe-core";
 import type { Page } from "playwright-core";
 
-const SOURCE = readFileSync(
-  createRequire(import.meta.url).resolve("axe-core/axe.min.js"),
-  "utf8",
-);
+const SOURCE = readFileSync(createRequire(import.meta.url).resolve("axe-core/axe.min.js"), "utf8");
 
 /**
  * What axe-core holds against a page as it is now. It runs in a world of its own, which
@@ -16,10 +13,10 @@ const SOURCE = readFileSync(
 export async function axe(page: Page): Promise<string[]> {
   const session = await page.context().newCDPSession(page);
   const { frameTree } = await session.send("Page.getFrameTree");
-  const { executionContextId: contextId } = await session.send(
-    "Page.createIsolatedWorld",
-    { frameId: frameTree.frame.id, worldName: "axe" },
-  );
+  const { executionContextId: contextId } = await session.send("Page.createIsolatedWorld", {
+    frameId: frameTree.frame.id,
+    worldName: "axe",
+  });
   await session.send("Runtime.evaluate", {
     contextId,
     expression: `${SOURCE};0`,

@@ -1,10 +1,10 @@
 import { statSync } from "node:fs";
 import { basename } from "node:path";
 import { fileURLToPath } from "node:url";
-import { until } from "../helper.js";
+import { until } from "../support/helper.js";
 import { furnish, say } from "./furnish.js";
 import { Site, type Size, sizes, type Visitor } from "./kit.js";
-import t from "./tap.js";
+import t, { nightly } from "./tap.js";
 
 // What a browser loads before people see something, and whether that moves while more
 // comes. Nothing here depends on how fast the machine is.
@@ -76,8 +76,7 @@ for (const [name, budget, open] of [
     "attend",
     budgets.attend,
     async (visitor: Visitor) => {
-      const token = world.token({ uid: "me", name: "Mara" });
-      const link = `${world.attend}#token=${token}&room=${quiet}`;
+      const link = world.link({ uid: "me", name: "Mara" }, quiet);
       await visitor.page.goto(link, { waitUntil: "commit" });
       await visitor.post("On my way!").waitFor();
     },
@@ -95,7 +94,7 @@ for (const [name, budget, open] of [
     },
   ],
 ] as const) {
-  void t.test(`what ${name} loads`, async (t) => {
+  nightly(`what ${name} loads`, async (t) => {
     const visitor = await world.during(t).visitor();
     const { files, others, faults } = loads(visitor);
     await open(visitor);
@@ -119,22 +118,18 @@ for (const [name, budget, open] of [
   });
 }
 
-void t.test("what Markdown adds", async (t) => {
+nightly("what Markdown adds", async (t) => {
   const visitor = await world.during(t).visitor();
   const { files } = loads(visitor);
-  const token = world.token({ uid: "me", name: "Mara" });
-  await visitor.page.goto(`${world.attend}#token=${token}&room=${hallway}`);
-  const isLoaded = () =>
-    [...files.keys()].some((name) => /markdown/i.test(name));
+  await visitor.page.goto(world.link({ uid: "me", name: "Mara" }, hallway));
+  const isLoaded = () => [...files.keys()].some((name) => /markdown/i.test(name));
   await until(isLoaded);
   const added = [...files].find(([name]) => /markdown/i.test(name))!;
   t.ok(added[1] <= MARKDOWN, `${added[1]} of ${MARKDOWN} bytes`);
 });
 
 /** How far the layout has shifted without input. */
-const shiftOf = ({
-  page,
-}: Visitor): Promise<{ total: number; what: string[] }> =>
+const shiftOf = ({ page }: Visitor): Promise<{ total: number; what: string[] }> =>
   page.evaluate(async () => {
     type Shift = PerformanceEntry & {
       value: number;
@@ -146,9 +141,7 @@ const shiftOf = ({
       }[];
     };
     const shifts = await new Promise<Shift[]>((resolve) => {
-      const observer = new PerformanceObserver((list) =>
-        resolve(list.getEntries() as Shift[]),
-      );
+      const observer = new PerformanceObserver((list) => resolve(list.getEntries() as Shift[]));
       observer.observe({ type: "layout-shift", buffered: true });
       // Without any, nothing is reported; two frames later, all that was is.
       requestAnimationFrame(() => requestAnimationFrame(() => resolve([])));
@@ -166,14 +159,13 @@ const shiftOf = ({
   });
 
 for (const size of Object.keys(sizes) as Size[]) {
-  void t.test(`nothing moves while a room loads, on a ${size}`, async (t) => {
+  nightly(`nothing moves while a room loads, on a ${size}`, async (t) => {
     for (const [room, text] of [
       [hallway, "On my way!"],
       [stage, "Welcome, everybody"],
     ] as const) {
       const visitor = await world.during(t).visitor({ size });
-      const token = world.token({ uid: "me", name: "Mara" });
-      await visitor.page.goto(`${world.attend}#token=${token}&room=${room}`);
+      await visitor.page.goto(world.link({ uid: "me", name: "Mara" }, room));
       await visitor.post(text).waitFor();
       await visitor.page.waitForLoadState("networkidle");
       const { total, what } = await shiftOf(visitor);
@@ -182,15 +174,12 @@ for (const size of Object.keys(sizes) as Size[]) {
       await visitor.post(text).waitFor();
       await visitor.page.waitForLoadState("networkidle");
       const again = await shiftOf(visitor);
-      t.ok(
-        again.total < MOST_SHIFT,
-        `${again.total}: ${again.what.join("\n")}`,
-      );
+      t.ok(again.total < MOST_SHIFT, `${again.total}: ${again.what.join("\n")}`);
     }
   });
 }
 
-void t.test("nothing moves when polls and questions come last", async (t) => {
+nightly("nothing moves when polls and questions come last", async (t) => {
   const visitor = await world.during(t).visitor();
   const { page } = visitor;
   let give = () => {};
@@ -210,8 +199,7 @@ void t.test("nothing moves when polls and questions come last", async (t) => {
     });
   });
   await page.clock.install();
-  const token = world.token({ uid: "me", name: "Mara" });
-  await page.goto(`${world.attend}#token=${token}&room=${stage}`);
+  await page.goto(world.link({ uid: "me", name: "Mara" }, stage));
   await visitor.message.waitFor();
   await page.waitForLoadState("networkidle");
   await page.clock.fastForward(10_000);

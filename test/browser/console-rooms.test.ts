@@ -1,7 +1,10 @@
+import { readFile } from "node:fs/promises";
 import type { Locator } from "playwright-core";
 import type { Test } from "tap";
-import { eventually, Site, textsOf, type Visitor } from "./kit.js";
-import t from "./tap.js";
+import { until } from "../support/helper.js";
+import { say } from "./furnish.js";
+import { allModules, Site, textsOf, type Visitor } from "./kit.js";
+import t, { nightly } from "./tap.js";
 
 const site = await Site.open(t);
 
@@ -18,8 +21,7 @@ async function scene(t: Test) {
 }
 
 async function toRooms(host: Visitor): Promise<void> {
-  await host.consoleNav.getByRole("link", { name: "Rooms" }).click();
-  await host.page.getByRole("heading", { name: "Rooms", level: 1 }).waitFor();
+  await host.toPage("Rooms");
 }
 
 /** The list of rooms: the preview as another user is a list as well. */
@@ -30,9 +32,7 @@ const roomsOf = (host: Visitor): Locator =>
 const orderOf = async (host: Visitor): Promise<string[]> => {
   const items = roomsOf(host).getByRole("listitem");
   const texts = await textsOf(items);
-  return texts.flatMap(
-    (text) => /Main stage|Hallway|Garden/.exec(text)?.[0] ?? [],
-  );
+  return texts.flatMap((text) => /Main stage|Hallway|Garden/.exec(text)?.[0] ?? []);
 };
 
 const toEditor = async (host: Visitor, room: string): Promise<void> => {
@@ -41,10 +41,7 @@ const toEditor = async (host: Visitor, room: string): Promise<void> => {
     .getByRole("link", { name: new RegExp(`^${room}`) })
     .first()
     .click();
-  await eventually(
-    "the room is loaded",
-    async () => (await host.field("Name").inputValue()) === room,
-  );
+  await until(async () => (await host.field("Name").inputValue()) === room);
 };
 
 /** Saves, and waits for the answer: it may fill the form again. */
@@ -53,7 +50,7 @@ async function save(host: Visitor): Promise<void> {
   await host.button("Save").waitFor({ state: "detached" });
 }
 
-void t.test("a room is created, edited and deleted", async (t) => {
+nightly("a room is created, edited and deleted", async (t) => {
   const { world, host } = await scene(t);
   const anna = await world.guest("Anna");
   await host.button("New room").click();
@@ -67,69 +64,44 @@ void t.test("a room is created, edited and deleted", async (t) => {
   await dialog.getByRole("button", { name: "Create" }).click();
   // It has a field for the name as well.
   await dialog.waitFor({ state: "detached" });
-  await eventually(
-    "its editor opens",
-    async () => (await host.field("Name").inputValue()) === "Library",
-  );
+  await until(async () => (await host.field("Name").inputValue()) === "Library");
   await anna.rooms.getByRole("link", { name: /^Library/ }).waitFor();
 
   await host.field("Name").fill("Quiet library");
   await host.field("Description").fill("Please **whisper**.");
   await save(host);
   await anna.enter("Quiet library");
-  await anna.page
-    .getByRole("main")
-    .locator("strong", { hasText: "whisper" })
-    .waitFor();
+  await anna.page.getByRole("main").locator("strong", { hasText: "whisper" }).waitFor();
 
   await host.button("Delete room").click();
   const sure = host.dialog();
   await sure.getByRole("textbox").fill("Quiet library");
   await sure.getByRole("button", { name: /^Delete/ }).click();
-  await anna.rooms
-    .getByRole("link", { name: /^Quiet library/ })
-    .waitFor({ state: "detached" });
+  await anna.rooms.getByRole("link", { name: /^Quiet library/ }).waitFor({ state: "detached" });
   t.equal((await world.api.listRooms()).count, 3);
 });
 
-void t.test("rooms change their order by keyboard", async (t) => {
+nightly("rooms change their order by keyboard", async (t) => {
   const { world, host } = await scene(t);
-  await eventually(
-    "all are listed",
-    async () => (await orderOf(host)).length === 3,
-  );
-  const garden = roomsOf(host)
-    .getByRole("listitem")
-    .filter({ hasText: "Garden" });
+  await until(async () => (await orderOf(host)).length === 3);
+  const garden = roomsOf(host).getByRole("listitem").filter({ hasText: "Garden" });
   const up = garden.getByRole("button", { name: /^Move up/ });
   await up.focus();
   await host.page.keyboard.press("Enter");
-  await eventually(
-    "it moved up",
-    async () => (await orderOf(host)).join() === "Main stage,Garden,Hallway",
-  );
+  await until(async () => (await orderOf(host)).join() === "Main stage,Garden,Hallway");
   t.match(await host.focused(), /Move up/, "the focus stays with it");
   await host.page.keyboard.press("Enter");
-  await eventually(
-    "and again",
-    async () => (await orderOf(host)).join() === "Garden,Main stage,Hallway",
-  );
-  await eventually("the server keeps it", async () => {
+  await until(async () => (await orderOf(host)).join() === "Garden,Main stage,Hallway");
+  await until(async () => {
     const { results } = await world.api.listRooms();
-    return (
-      results.map(({ name }) => name).join() === "Garden,Main stage,Hallway"
-    );
+    return results.map(({ name }) => name).join() === "Garden,Main stage,Hallway";
   });
 });
 
-void t.test("rooms change their order by drag", async (t) => {
+nightly("rooms change their order by drag", async (t) => {
   const { world, host } = await scene(t);
-  await eventually(
-    "all are listed",
-    async () => (await orderOf(host)).length === 3,
-  );
-  const row = (name: string) =>
-    roomsOf(host).getByRole("listitem").filter({ hasText: name });
+  await until(async () => (await orderOf(host)).length === 3);
+  const row = (name: string) => roomsOf(host).getByRole("listitem").filter({ hasText: name });
   // With the rules come marks and a button: nothing moves any more.
   await host.button("Test access").waitFor();
   const handle = row("Garden").getByTitle("Drag to move");
@@ -141,158 +113,212 @@ void t.test("rooms change their order by drag", async (t) => {
   await mouse.move(to.x + 20, to.y + to.height / 2, { steps: 8 });
   await mouse.move(to.x + 20, to.y + 2, { steps: 4 });
   await mouse.up();
-  await eventually(
-    "it is the first",
-    async () => (await orderOf(host))[0] === "Garden",
-  );
-  await eventually(
-    "the server keeps it",
-    async () => (await world.api.listRooms()).results[0]!.name === "Garden",
-  );
+  await until(async () => (await orderOf(host))[0] === "Garden");
+  await until(async () => (await world.api.listRooms()).results[0]!.name === "Garden");
   t.pass();
 });
 
-void t.test("modules, as forms and as JSON", async (t) => {
+nightly("modules, as forms and as JSON", async (t) => {
   const { world, host, ids } = await scene(t);
   await toEditor(host, "Garden");
   await host.button("Add a part").click();
   await host.page.getByRole("menuitem", { name: "Text", exact: true }).click();
-  await host.page
-    .getByRole("textbox", { name: "Text" })
-    .fill("# Roses\n\nand *tulips*");
-  const stored = async () =>
-    JSON.stringify((await world.api.getRoom(ids.garden)).module_config);
+  await host.page.getByRole("textbox", { name: "Text" }).fill("# Roses\n\nand *tulips*");
+  const stored = async () => JSON.stringify((await world.api.getRoom(ids.garden)).module_config);
   await save(host);
   t.match(await stored(), /Roses/);
 
-  const module = host.page.getByRole("listitem").filter({
-    has: host.page.getByRole("heading", { name: "Text", level: 3 }),
-  });
+  const module = host.page
+    .getByRole("listitem")
+    .filter({ has: host.page.getByRole("heading", { name: "Text", level: 3 }) });
   await module.getByRole("switch", { name: "Edit as JSON" }).click();
   const json = module.getByRole("textbox", { name: "JSON" });
   const text = await json.inputValue();
   t.match(text, /Roses/);
   await json.fill("{ not json");
-  await eventually("it says what is wrong", async () =>
-    /can’t be used/.test(await host.page.getByRole("main").innerText()),
-  );
+  await until(async () => /can’t be used/.test(await host.page.getByRole("main").innerText()));
   await json.fill(text.replace("Roses", "Lilies"));
   await save(host);
   t.match(await stored(), /Lilies/);
 });
 
-void t.test("two hosts edit a room at the same time", async (t) => {
+nightly("a change that would lock its author out is confirmed first", async (t) => {
   const { world, host, ids } = await scene(t);
-  host.watch.tolerate(/^412: /);
+  // It comes with the rules of the world, from which follows who is locked out.
+  await host.button("Test access").waitFor();
   await toEditor(host, "Garden");
-  await host.field("Description").fill("Mine.");
-  await world.api.updateRoom(ids.garden, { description: "Theirs." });
+  const role = (name: string) =>
+    host.page.getByRole("group", { name: "Open to" }).getByRole("checkbox", { name, exact: true });
+  await host.page.getByRole("radio", { name: "These roles" }).check();
+  for (const name of ["Attendee", "Moderator", "Host"]) {
+    await role(name).uncheck();
+  }
   await host.button("Save").click();
-  await host.page
-    .getByRole("alert")
-    .filter({ hasText: "Someone changed this in the meantime." })
-    .waitFor();
-  t.equal((await world.api.getRoom(ids.garden)).description, "Theirs.");
-  t.equal(await host.field("Description").inputValue(), "Mine.");
-  await host.button("Show their version").click();
-  await host.page.getByText("Theirs.").first().waitFor();
-  await host.button("Load it").click();
-  await eventually(
-    "theirs is loaded",
-    async () => (await host.field("Description").inputValue()) === "Theirs.",
-  );
-});
-
-void t.test("what is typed while a save is answered stays", async (t) => {
-  const { world, host, ids } = await scene(t);
-  await toEditor(host, "Garden");
-  const module = host.page.getByRole("listitem").filter({
-    has: host.page.getByRole("heading", { name: "Chat", level: 3 }),
-  });
-  await module.getByRole("switch", { name: "Edit as JSON" }).click();
-  const json = module.getByRole("textbox", { name: "JSON" });
-
-  let answer = () => {};
-  const answered = new Promise<void>((resolve) => (answer = resolve));
-  await host.page.route(`**/rooms/${ids.garden}/`, async (route) => {
-    if (route.request().method() !== "PATCH") return route.continue();
-    const response = await route.fetch();
-    await answered;
-    await route.fulfill({ response });
-  });
-  await host.field("Description").fill("Saved.");
-  await host.button("Save").click();
-  await eventually(
-    "it is written",
-    async () => (await world.api.getRoom(ids.garden)).description === "Saved.",
-  );
-  // What the save then reads is not what was sent.
-  await world.api.updateRoom(ids.garden, { name: "Rose garden" });
-  const typed = '{"type": "chat.native", "config": {"volat';
-  await json.fill("");
-  await json.pressSequentially(typed);
-  answer();
-  await host.heading("Rose garden").waitFor();
-  t.equal(await json.inputValue(), typed);
-  t.equal(
-    await host.focused(),
-    await json.evaluate(
-      (it) => `${it.tagName} ${it.getAttribute("aria-label") ?? ""}`,
-    ),
-  );
-  t.equal(await host.field("Name").inputValue(), "Rose garden");
-  await json.pressSequentially('ile": false}, "more": 1');
-  await json.press("Delete");
-  await json.pressSequentially("}");
-  t.equal(
-    await json.inputValue(),
-    `${typed}ile": false}, "more": 1}`,
-    "text is left as it is typed",
-  );
+  const sure = host.dialog("Lock yourself out?");
+  await sure.getByText("See and enter a room").waitFor();
+  await sure.getByRole("button", { name: "Cancel" }).click();
+  t.same((await world.api.getRoom(ids.garden)).permission_config, {});
+  await role("Host").check();
   await save(host);
-  t.match((await world.api.getRoom(ids.garden)).module_config, [{ more: 1 }]);
-  t.ok(await json.isVisible(), "JSON is still shown");
+  t.same((await world.api.getRoom(ids.garden)).permission_config, {
+    "room.view": [["speaker", "admin"]],
+  });
 });
 
-void t.test(
-  "a change that would lock its author out is confirmed first",
-  async (t) => {
-    const { world, host, ids } = await scene(t);
-    // It comes with the rules of the world, from which follows who is locked out.
-    await host.button("Test access").waitFor();
-    await toEditor(host, "Garden");
-    const role = (name: string) =>
-      host.page
-        .getByRole("group", { name: "Open to" })
-        .getByRole("checkbox", { name, exact: true });
-    await host.page.getByRole("radio", { name: "These roles" }).check();
-    for (const name of ["Attendee", "Moderator", "Host"]) {
-      await role(name).uncheck();
-    }
-    await host.button("Save").click();
-    const sure = host.dialog("Lock yourself out?");
-    await sure.getByText("See and enter a room").waitFor();
-    await sure.getByRole("button", { name: "Cancel" }).click();
-    t.same((await world.api.getRoom(ids.garden)).permission_config, {});
-    await role("Host").check();
-    await save(host);
-    t.same((await world.api.getRoom(ids.garden)).permission_config, {
-      "room.view": [["speaker", "admin"]],
-    });
-  },
-);
+nightly("people are found, silenced, banned and erased", async (t) => {
+  const world = await site.world(t);
+  await world.room("Hallway");
+  const troll = await world.guest("Trudy");
+  await troll.enter("Hallway");
+  await troll.say("Here I am.");
+  const away = await world.live({ uid: "away", name: "Walter" });
+  away.close();
+  const host = await world.host();
+  await host.toPage("People");
+  const row = (name: string) =>
+    host.page.getByRole("table").first().getByRole("row").filter({ hasText: name });
+  await row("Trudy").waitFor();
+  await row("Walter").waitFor();
+  await row("Trudy").getByText("Online").waitFor();
+  const role = (name: string) => row(name).getByRole("cell").nth(1);
+  t.equal((await role("Trudy").innerText()).trim(), "Guest");
+  t.equal((await role("Host").innerText()).trim(), "Host");
+  await host.page.getByRole("searchbox", { name: "Search people" }).fill("tru");
+  await row("Walter").waitFor({ state: "detached" });
+  await row("Trudy").waitFor();
 
-void t.test("what others would see", async (t) => {
-  const { world, host } = await scene(t);
-  await world.room("Backstage", undefined, {
-    permission_config: { "room.view": [["speaker", "admin"]] },
+  const act = async (action: string, says = "") => {
+    const direct = row("Trudy").getByRole("button", { name: action, exact: true });
+    if (await direct.isVisible()) await direct.click();
+    else {
+      await row("Trudy")
+        .getByRole("button", { name: /^Actions/ })
+        .click();
+      await host.page.getByRole("menuitem", { name: action, exact: true }).click();
+    }
+    const sure = host.dialog();
+    await sure.getByText(says).first().waitFor();
+    const typed = sure.getByRole("textbox");
+    if ((await typed.count()) > 0) await typed.fill("Trudy");
+    await sure.getByRole("button", { name: action, exact: true }).click();
+    await sure.waitFor({ state: "detached" });
+  };
+  await act("Silence");
+  await row("Trudy").getByText("Silenced").waitFor();
+  await act("Reactivate");
+  await row("Trudy").getByText("Silenced").waitFor({ state: "detached" });
+  await act("Ban", "A guest can come back");
+  await row("Trudy").getByText("Banned").waitFor();
+  await troll.rooms.waitFor({ state: "detached" });
+  await act("Erase");
+  await row("Trudy").waitFor({ state: "detached" });
+  const { results } = await world.api.listUsers();
+  t.notMatch(JSON.stringify(results), /Trudy/);
+});
+
+nightly("a moderator without the HTTP API finds people", async (t) => {
+  const world = await site.world(t);
+  await world.room("Hallway");
+  const live = await world.live({ uid: "walter", name: "Walter" });
+  live.close();
+  // What the server refuses would fail this test.
+  const host = await world.host({ uid: "mod", name: "Mo", traits: ["moderator"] });
+  await host.consoleNav.getByRole("link", { name: "People" }).click();
+  const row = host.page.getByRole("table").getByRole("row").filter({ hasText: "Walter" });
+  await row.waitFor();
+  await row.getByRole("button", { name: /^Actions/ }).click();
+  t.same(await textsOf(host.page.getByRole("menuitem")), ["Silence", "Ban"]);
+  await host.page.reload();
+  await row.waitFor();
+});
+
+nightly("an announcement reaches everybody", async (t) => {
+  const world = await site.world(t);
+  await world.room("Hallway");
+  const anna = await world.guest("Anna");
+  const host = await world.host();
+  await host.toPage("Announcements");
+  await host.button("New announcement").click();
+  const dialog = host.dialog("New announcement");
+  await dialog.getByRole("textbox", { name: "Text" }).fill("Lunch is ready.");
+  await dialog.getByRole("button", { name: "Publish now" }).click();
+  const shown = anna.page.getByRole("region", { name: "Announcement" });
+  await shown.getByText("Lunch is ready.").waitFor();
+  await shown.getByRole("button", { name: "Dismiss" }).click();
+  await shown.waitFor({ state: "detached" });
+  await anna.page.reload();
+  await anna.rooms.waitFor();
+  t.equal(await shown.count(), 0, "it stays dismissed");
+
+  const late = await world.guest("Late");
+  await late.page
+    .getByRole("region", { name: "Announcement" })
+    .getByText("Lunch is ready.")
+    .waitFor();
+  await host.button("Archive").first().click();
+  await host.dialog().getByRole("button", { name: "Archive" }).click();
+  await late.page.getByRole("region", { name: "Announcement" }).waitFor({ state: "detached" });
+});
+
+nightly("results as files and charts, and the history", async (t) => {
+  const world = await site.world(t);
+  const stage = await world.room("Stage", allModules);
+  await world.room("Hallway");
+  const ada = await world.live({ uid: "ada", name: "=Ada" });
+  await ada.call("room.enter", { room: stage });
+  await ada.call("chat.join", { channel: stage });
+  for (const body of ["One", "Two"]) {
+    await say(ada, stage, body);
+  }
+  await ada.call("question.ask", { room: stage, content: "Why?" });
+  const host = await world.host();
+  const main = host.page.getByRole("main");
+
+  // The overview counts them, and leads to the question that waits.
+  const figures = main.getByRole("region", { name: "At a glance" });
+  await figures.getByRole("link", { name: "2", exact: true }).first().waitFor();
+  const waiting = figures.locator(`a[href$="${stage}/host"]`);
+  await until(async () => {
+    return (await waiting.count()) === 1;
   });
-  await toRooms(host);
-  await host.button("Test access").click();
-  const sees = (pattern: RegExp) =>
-    host.page.getByRole("status").filter({ hasText: pattern }).waitFor();
-  await sees(/They see 3 rooms/);
-  await host.button("Speaker").click();
-  await sees(/They see 4 rooms/);
-  t.pass();
+
+  await host.consoleNav.getByRole("link", { name: "Results" }).click();
+  const chart = (title: string) => main.getByRole("figure").filter({ hasText: title });
+  const messages = chart("Messages");
+  await messages.getByText("2", { exact: true }).first().waitFor();
+  await messages.getByText("As a table").click();
+  await messages.getByRole("row").nth(1).waitFor();
+  await chart("Votes").waitFor();
+
+  const download = async (what: string, format: string) => {
+    const [file] = await Promise.all([
+      host.page.waitForEvent("download"),
+      host.button(`${what} as ${format}`).click(),
+    ]);
+    t.equal(file.suggestedFilename(), `${world.id}-${what.toLowerCase()}.${format.toLowerCase()}`);
+    return readFile(await file.path());
+  };
+  t.match(String(await download("People", "CSV")), /'=Ada/);
+  await main.getByLabel("Room", { exact: true }).selectOption("Hallway");
+  t.notMatch(String(await download("Chat", "CSV")), /One/);
+  await main.getByLabel("Room", { exact: true }).selectOption("Stage");
+  t.match(String(await download("Chat", "CSV")), /One[^]*Two/);
+  t.equal((await download("Polls", "XLSX")).subarray(0, 2).toString(), "PK");
+
+  const mode = main.getByLabel("What to keep about attendance");
+  await mode.selectOption("people");
+  await until(async () => {
+    const { config } = await world.api.getWorld();
+    return (config as { attendance?: string }).attendance === "people";
+  });
+
+  await host.consoleNav.getByRole("link", { name: "History" }).click();
+  const entries = main.getByRole("listitem");
+  await entries.filter({ hasText: "Changed: Attendance" }).waitFor();
+  // The charts are no download.
+  t.equal(await entries.filter({ hasText: "downloaded results" }).count(), 4);
+  await main.getByLabel("About").selectOption("Results");
+  await entries.filter({ hasText: "changed the event" }).waitFor({ state: "detached" });
+  await main.getByLabel("By", { exact: true }).selectOption("Host");
+  await entries.filter({ hasText: /people · csv/ }).waitFor();
 });

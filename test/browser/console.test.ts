@@ -1,13 +1,18 @@
+import { randomUUID } from "node:crypto";
 import type { Page } from "playwright-core";
-import { keyOf, tokenOf } from "../helper.js";
-import { say } from "./furnish.js";
-import { eventually, Site, testRules, type Visitor } from "./kit.js";
+import type { Test } from "tap";
+import { freshSetupKey } from "../../plugins/setup.js";
+import { keyOf, tokenOf, until } from "../support/helper.js";
+import { NIGHT } from "../support/night.js";
+import { startServer } from "../support/server.js";
 import { axe } from "./axe.js";
-import t from "./tap.js";
+import { say } from "./furnish.js";
+import { Site, testRules, Visitor, type VisitorOptions } from "./kit.js";
+import t, { test } from "./tap.js";
 
 const site = await Site.open(t);
 
-void t.test("signing in", async (t) => {
+test("signing in", async (t) => {
   const world = await site.world(t);
   await world.room("Hallway");
   const token = world.token({ uid: "h", name: "H", traits: ["admin", "api"] });
@@ -21,15 +26,6 @@ void t.test("signing in", async (t) => {
     await host.field("Token").waitFor();
     await host.page.reload();
     await host.field("Token").waitFor();
-  });
-
-  await t.test("by pasting a token", async (t) => {
-    const { page, ...host } = await world.during(t).visitor();
-    void host;
-    await page.goto(world.console);
-    await page.getByRole("textbox", { name: "Token" }).fill(token);
-    await page.getByRole("button", { name: "Sign in" }).click();
-    await page.getByRole("navigation", { name: "Console" }).waitFor();
   });
 
   for (const [name, wrong] of Object.entries({
@@ -54,16 +50,12 @@ void t.test("signing in", async (t) => {
     const visitor = await world.during(t).visitor();
     const token = world.token({ uid: "a", name: "A" });
     await visitor.page.goto(`${world.console}#token=${token}`);
-    await visitor.page
-      .getByText("Your link doesn’t let you do anything here")
-      .waitFor();
+    await visitor.page.getByText("Your link doesn’t let you do anything here").waitFor();
     t.equal(await visitor.consoleNav.getByRole("link").count(), 0);
   });
 
   await t.test("a moderator sees what a moderator may do", async (t) => {
-    const visitor = await world
-      .during(t)
-      .host({ uid: "m", traits: ["moderator"] });
+    const visitor = await world.during(t).host({ uid: "m", traits: ["moderator"] });
     const links = visitor.consoleNav.getByRole("link");
     await visitor.consoleNav.getByRole("link", { name: "People" }).waitFor();
     const names = (await links.allInnerTexts()).map((name) => name.trim());
@@ -71,7 +63,7 @@ void t.test("signing in", async (t) => {
   });
 });
 
-void t.test("from the console into the event", async (t) => {
+test("from the console into the event", async (t) => {
   const world = await site.world(t);
   await world.room("Hallway");
   const ada = await world.live({ uid: "ada", name: "Ada" });
@@ -90,23 +82,16 @@ void t.test("from the console into the event", async (t) => {
   t.notMatch(tab.url(), /token|eyJ/);
 });
 
-void t.test("the world", async (t) => {
+test("the world", async (t) => {
   const world = await site.world(t);
   await world.room("Hallway");
   const host = await world.host();
-  await host.consoleNav.getByRole("link", { name: "Look" }).click();
-  await host.page.getByRole("heading", { name: "Look", level: 1 }).waitFor();
+  await host.toPage("Look");
   const title = host.field("Title");
-  await eventually(
-    "the title is there",
-    async () => (await title.inputValue()) === "The party",
-  );
+  await until(async () => (await title.inputValue()) === "The party");
   await title.fill("The ball");
   await host.button("Save").click();
-  await eventually(
-    "it is saved",
-    async () => (await world.api.getWorld()).title === "The ball",
-  );
+  await until(async () => (await world.api.getWorld()).title === "The ball");
   const { config } = await world.api.getWorld();
   t.same(Object.keys(config).includes("JWT_secrets"), true, "the keys stay");
 
@@ -119,26 +104,16 @@ void t.test("the world", async (t) => {
       .getByRole("alert")
       .filter({ hasText: "Someone changed this in the meantime." });
     await alert.waitFor();
-    t.equal(
-      (await world.api.getWorld()).title,
-      "The picnic",
-      "nothing is lost",
-    );
+    t.equal((await world.api.getWorld()).title, "The picnic", "nothing is lost");
     t.equal(await title.inputValue(), "The feast", "on neither side");
     await host.button("Show their version").click();
     await host.page.getByText("The picnic").first().waitFor();
     t.equal(await title.inputValue(), "The feast");
     await host.button("Load it").last().click();
-    await eventually(
-      "theirs is loaded",
-      async () => (await title.inputValue()) === "The picnic",
-    );
+    await until(async () => (await title.inputValue()) === "The picnic");
     await title.fill("The fair");
     await host.button("Save").click();
-    await eventually(
-      "it can be saved again",
-      async () => (await world.api.getWorld()).title === "The fair",
-    );
+    await until(async () => (await world.api.getWorld()).title === "The fair");
   });
 
   await t.test("attendees see the title at once", async (t) => {
@@ -152,16 +127,12 @@ void t.test("the world", async (t) => {
     host.watch.tolerate(/^400: /);
     await host.field("Domain").fill("not a domain!");
     await host.button("Save").click();
-    await eventually(
-      "the field is marked",
-      async () =>
-        (await host.field("Domain").getAttribute("aria-invalid")) === "true",
-    );
+    await until(async () => (await host.field("Domain").getAttribute("aria-invalid")) === "true");
     await world.api.getWorld();
   });
 });
 
-void t.test("keys are rotated, and all users stay signed in", async (t) => {
+test("keys are rotated, and all users stay signed in", async (t) => {
   const world = await site.world(t);
   await world.room("Hallway");
   const attendee = { uid: "anna", name: "Anna" };
@@ -170,18 +141,16 @@ void t.test("keys are rotated, and all users stay signed in", async (t) => {
   anna.watch.tolerate(/WebSocket/);
   const host = await world.host();
   host.watch.tolerate(/^40[13]: /);
-  await host.consoleNav.getByRole("link", { name: "Keys" }).click();
-  await host.page.getByRole("heading", { name: "Keys", level: 1 }).waitFor();
+  await host.toPage("Keys");
   const before = (await world.api.getWorld()).config.JWT_secrets;
   t.equal(before.length, 1);
 
   await rotate(host);
   // The test holds only the old key: what the server does with it says what is so.
-  await eventually("the old token stops working", async () => {
-    const answer = await fetch(
-      `${site.baseUrl}/api/v1/worlds/${world.id}/rooms/`,
-      { headers: { authorization: `Bearer ${old}` } },
-    );
+  await until(async () => {
+    const answer = await fetch(`${site.baseUrl}/api/v1/worlds/${world.id}/rooms/`, {
+      headers: { authorization: `Bearer ${old}` },
+    });
     return answer.status === 401;
   });
   await anna.rooms.waitFor({ state: "detached" });
@@ -208,23 +177,16 @@ async function rotate(host: Visitor): Promise<void> {
   await sure.waitFor({ state: "detached" });
 }
 
-async function toPage({ page, consoleNav }: Visitor, name: string) {
-  await consoleNav.getByRole("link", { name }).click();
-  await page.getByRole("heading", { name, level: 1 }).waitFor();
-}
-
-void t.test("roles", async (t) => {
+test("roles", async (t) => {
   const world = await site.world(t);
   const rules = { "chat.send": [["attendee", "their-own"]], "a.b": ["x", "y"] };
-  await world.api.updateWorld({
-    permission_config: { ...testRules, ...rules },
-  });
+  await world.api.updateWorld({ permission_config: { ...testRules, ...rules } });
   const backstage = await world.room("Backstage", undefined, {
     permission_config: { "room.view": [["speaker", "admin"]] },
   });
   const host = await world.host();
   const { page } = host;
-  await toPage(host, "Roles");
+  await host.toPage("Roles");
   const tick = (role: string, right: string) =>
     page.getByRole("checkbox", { name: `${role}: ${right}`, exact: true });
   const WRITE = "Write in the chat";
@@ -268,7 +230,7 @@ void t.test("roles", async (t) => {
     await dialog.getByRole("button", { name: "Apply" }).click();
     await host.button("Save").click();
     await page.getByText('[["admin"],"crew"]').waitFor();
-    await eventually("it is saved", async () => {
+    await until(async () => {
       const { permission_config } = await world.api.getWorld();
       return permission_config["world.announce"]?.length === 2;
     });
@@ -281,7 +243,7 @@ void t.test("roles", async (t) => {
     await host.button("Add role").click();
     await host.button("Save").click();
     await page.getByRole("columnheader", { name: "Press & Media" }).waitFor();
-    await eventually("it is saved", async () => {
+    await until(async () => {
       const { roles } = (await world.api.getWorld()).config as {
         roles?: { trait: string | null; title: string }[];
       };
@@ -298,9 +260,7 @@ void t.test("roles", async (t) => {
     t.ok(await open.getByRole("checkbox", { name: "Speaker" }).isChecked());
     await open.getByRole("checkbox", { name: "Press & Media" }).check();
     // The note of an earlier save may still be there.
-    const saved = page.waitForResponse(
-      (response) => response.request().method() === "PATCH",
-    );
+    const saved = page.waitForResponse((response) => response.request().method() === "PATCH");
     await host.button("Save").click();
     await saved;
     t.same((await world.api.getRoom(backstage)).permission_config, {
@@ -309,65 +269,38 @@ void t.test("roles", async (t) => {
   });
 });
 
-void t.test(
-  "closing the event says who is here, and opening lets them in",
-  async (t) => {
-    const world = await site.world(t);
-    await world.room("Hallway");
-    const anna = await world.guest("Anna");
-    const host = await world.host();
-    await toPage(host, "Roles");
-    const enter = host.page.getByRole("checkbox", {
-      name: "Guest: Enter the event",
-      exact: true,
-    });
-    const close = async (answer: string) => {
-      await host.button("Save").click();
-      const dialog = host.dialog("Close the event?");
-      await dialog.getByText("1 person is here").waitFor();
-      await dialog.getByRole("button", { name: answer }).click();
-    };
-    await enter.uncheck();
-    await close("Cancel");
-    await anna.say("I am still here.");
-    await close("Save and remove them");
-    await anna.page.getByText("This event needs a personal link.").waitFor();
-    await host.page.getByText("Saved.").first().waitFor();
-    await enter.check();
+test("closing the event says who is here, and opening lets them in", async (t) => {
+  const world = await site.world(t);
+  await world.room("Hallway");
+  const anna = await world.guest("Anna");
+  const host = await world.host();
+  await host.toPage("Roles");
+  const enter = host.page.getByRole("checkbox", { name: "Guest: Enter the event", exact: true });
+  const close = async (answer: string) => {
     await host.button("Save").click();
-    // The page gets no input.
-    await anna.post("I am still here.").waitFor();
-  },
-);
+    const dialog = host.dialog("Close the event?");
+    await dialog.getByText("1 person is here").waitFor();
+    await dialog.getByRole("button", { name: answer }).click();
+  };
+  await enter.uncheck();
+  await close("Cancel");
+  await anna.say("I am still here.");
+  await close("Save and remove them");
+  await anna.page.getByText("This event needs a personal link.").waitFor();
+  await host.page.getByText("Saved.").first().waitFor();
+  await enter.check();
+  await host.button("Save").click();
+  // The test sends the page no input.
+  await anna.post("I am still here.").waitFor();
+});
 
-void t.test(
-  "moderators of a plain event get their rights by one button",
-  async (t) => {
-    const { "chat.moderate": _, ...others } = testRules;
-    const rules = { ...others, "chat.moderate": ["admin"] };
-    const world = await site.world(t, { permission_config: rules });
-    const host = await world.host();
-    await toPage(host, "Roles");
-    await host.button("Let them moderate").click();
-    await host.button("Save").click();
-    await host.page.getByText("Saved.").first().waitFor();
-    t.equal(await host.button("Let them moderate").count(), 0);
-    t.match((await world.api.getWorld()).permission_config, {
-      "chat.moderate": [["admin", "moderator"]],
-      "world.announce": [["admin", "moderator"]],
-    });
-  },
-);
-
-void t.test("invitations", async (t) => {
+test("invitations", async (t) => {
   const ends_at = new Date(Date.now() + 7200_000).toISOString();
-  const world = await site.world(t, {
-    config: { event: { ends_at } },
-  });
+  const world = await site.world(t, { config: { event: { ends_at } } });
   await world.room("Hallway");
   const host = await world.host();
   const { page } = host;
-  await toPage(host, "Invite");
+  await host.toPage("Invite");
   await page.getByRole("img", { name: /QR/ }).waitFor();
   await page.getByText(world.attend, { exact: true }).waitFor();
   const way = (name: RegExp) => page.getByRole("radio", { name }).check();
@@ -388,11 +321,7 @@ void t.test("invitations", async (t) => {
     await page.getByRole("img", { name: /QR/ }).waitFor();
     t.ok(Math.abs(expiryOf(link) - Date.parse(ends_at)) < 60_000);
     await host.button("Copy").first().click();
-    await eventually(
-      "it is copied",
-      async () =>
-        (await page.evaluate(() => navigator.clipboard.readText())) === link,
-    );
+    await until(async () => (await page.evaluate(() => navigator.clipboard.readText())) === link);
     const greta = await world.during(t).visitor();
     await greta.page.goto(link);
     await greta.rooms.waitFor();
@@ -420,9 +349,7 @@ void t.test("invitations", async (t) => {
     await page.setInputFiles("input[type=file]", {
       name: "people.csv",
       mimeType: "text/csv",
-      buffer: Buffer.from(
-        'Name,Email\n"=cmd()",c@x.org\n"Noether, Emmy",e@x.org\n',
-      ),
+      buffer: Buffer.from('Name,Email\n"=cmd()",c@x.org\n"Noether, Emmy",e@x.org\n'),
     });
     await choose("Role", "Speaker");
     await host.button("Create links").click();
@@ -445,7 +372,7 @@ void t.test("invitations", async (t) => {
   });
 });
 
-void t.test("the event as others see it", async (t) => {
+test("the event as others see it", async (t) => {
   const world = await site.world(t);
   await world.room("Hallway");
   await world.room("Backstage", undefined, {
@@ -465,9 +392,7 @@ void t.test("the event as others see it", async (t) => {
     return tab;
   };
   const backstage = (page: Page) =>
-    page
-      .getByRole("navigation", { name: "Rooms" })
-      .getByRole("link", { name: /^Backstage/ });
+    page.getByRole("navigation", { name: "Rooms" }).getByRole("link", { name: /^Backstage/ });
   const speaker = await see("Speaker");
   await backstage(speaker).waitFor();
   t.same(await axe(speaker), []);
@@ -484,48 +409,30 @@ void t.test("the event as others see it", async (t) => {
   await own.goto(world.attend);
   await own.getByRole("textbox", { name: "Your name" }).waitFor();
   await guest.getByRole("button", { name: "End preview" }).click();
-  await eventually(
-    "the tab is closed, or shows the event itself",
-    () => guest.isClosed() || !guest.url().includes("preview"),
-  );
-});
-
-void t.test("the events that a browser has links for", async (t) => {
-  const world = await site.world(t, { title: "First event" });
-  const other = await site.world(t, { title: "Second event" });
-  const host = await world.host();
-  t.equal(await host.button("Switch event").count(), 0);
-  const bearer = { uid: "h", name: "H", traits: ["admin", "api"] };
-  await host.page.goto(`${other.console}#token=${other.token(bearer)}`);
-  await host.button("Switch event").click();
-  await host.page.getByRole("menuitem", { name: "First event" }).click();
-  await host.page.waitForURL(/\/w\/\w+\/console/);
-  await host.page.getByText("First event").first().waitFor();
-  await host.button("Switch event").click();
-  await host.page.getByRole("menuitem", { name: "Second event" }).waitFor();
+  await until(() => guest.isClosed() || !guest.url().includes("preview"));
 });
 
 for (const size of ["desktop", "phone"] as const) {
-  void t.test(`the overview of an event, on a ${size}`, async (t) => {
+  test(`the overview of an event, on a ${size}`, async (t) => {
     const world = await site.world(t);
     const hallway = await world.room("Hallway");
-    const at = (minutes: number) =>
-      new Date(Date.now() + minutes * 60_000).toISOString();
+    const at = (minutes: number) => new Date(Date.now() + minutes * 60_000).toISOString();
     for (const [title, start, end] of [
       ["Maps", -10, 30],
       ["Routes", 30, 60],
     ] as const) {
       await site.server.app.store.program.createSession(world.id, {
-        ...{ title, room_id: hallway },
-        ...{ starts_at: at(start), ends_at: at(end) },
+        title,
+        room_id: hallway,
+        starts_at: at(start),
+        ends_at: at(end),
       });
     }
     const host = await world.host({}, { size, scheme: "dark" });
     const { page } = host;
     await host.heading("Overview").waitFor();
     await page.getByText(world.attend, { exact: true }).waitFor();
-    const item = (name: string) =>
-      page.getByRole("listitem").filter({ hasText: name });
+    const item = (name: string) => page.getByRole("listitem").filter({ hasText: name });
     await item("Set up the rooms").getByText("Done").waitFor();
     await item("Test it as a guest").getByText("Still to do").waitFor();
     await item("Hallway").getByText("Maps", { exact: true }).waitFor();
@@ -542,25 +449,112 @@ for (const size of ["desktop", "phone"] as const) {
     // What a trial guest writes ends with the tab.
     await tab.getByRole("textbox", { name: "Your name" }).fill("Trial");
     await tab.getByRole("button", { name: "Join" }).click();
-    await tab
-      .getByRole("textbox", { name: "Message", exact: true })
-      .fill("A test");
+    await tab.getByRole("textbox", { name: "Message", exact: true }).fill("A test");
     const kept = (where: "localStorage" | "sessionStorage") =>
       tab.evaluate((where) => JSON.stringify(window[where]), where);
-    await eventually("the tab keeps it", async () =>
-      /A test/.test(await kept("sessionStorage")),
-    );
+    await until(async () => /A test/.test(await kept("sessionStorage")));
     t.notMatch(await kept("localStorage"), /A test/);
     const groups = host.consoleNav.getByRole("list");
     t.same(
-      await groups.evaluateAll((lists) =>
-        lists.map((it) => it.getAttribute("aria-labelledby")),
-      ),
+      await groups.evaluateAll((lists) => lists.map((it) => it.getAttribute("aria-labelledby"))),
       ["Event", "People", "Afterwards", "Advanced"].map((it) => `group-${it}`),
     );
-    const wide = await page.evaluate(
-      () => document.documentElement.scrollWidth - innerWidth,
-    );
-    t.ok(wide <= 0, "nothing is wider than the window");
+    t.ok((await host.overflow()) <= 0, "nothing is wider than the window");
   });
 }
+
+// The first run: from the link in a terminal to an event, without a shell.
+
+/** A server without a world, and its link. */
+async function empty(t: Test) {
+  const key = freshSetupKey();
+  const server = await startServer(t, { worlds: [], setup: key });
+  const { baseUrl } = server;
+  const visit = async (options?: VisitorOptions) =>
+    Visitor.open(t, await site.browser(), baseUrl, options);
+  return { server, baseUrl, visit, link: `${baseUrl}/setup#${key.secret}` };
+}
+
+for (const scheme of ["light", "dark"] as const) {
+  for (const size of ["desktop", "phone"] as const) {
+    // A landing sees each scheme and each size once.
+    if (!NIGHT && (scheme === "dark") !== (size === "phone")) continue;
+    test(`an event is set up, ${scheme}, on a ${size}`, async (t) => {
+      const { baseUrl, visit, link } = await empty(t);
+      const visitor = await visit({ scheme, size });
+      const { page } = visitor;
+      for (const path of ["/", "/console"]) {
+        visitor.watch.tolerate(/404/);
+        await page.goto(baseUrl + path);
+        await visitor.heading("Foyer is running").waitFor();
+        await page.getByText("open the link in its terminal").waitFor();
+        t.same(await axe(page), [], `${path} without an event`);
+      }
+      await page.goto(link);
+      t.same(await axe(page), [], "the form");
+      await visitor.button("Create the event").click();
+      await page.getByText("Give your event a title.").waitFor();
+      t.ok(
+        await visitor.field("Title").evaluate((it) => it.matches(":focus")),
+        "at the first fault",
+      );
+      await visitor.field("Title").fill("Maps 2027");
+      await visitor.field("Your name").fill("Ada Lovelace");
+      await page.getByRole("radio", { name: /^Meetup/ }).check();
+      await page.getByLabel("Starts").fill("2027-01-31T09:00");
+      await page.getByLabel("Ends").fill("2027-01-31T08:00");
+      await visitor.button("Create the event").click();
+      await page.getByText("The end must be later").waitFor();
+      t.same(await axe(page), [], "a fault");
+      await page.getByLabel("Ends").fill("2027-01-31T18:00");
+      await visitor.button("Create the event").click();
+      await visitor.consoleNav.waitFor();
+      t.notMatch(page.url(), /token|eyJ|setup/, "nothing secret stays");
+      // The organizer has a name already.
+      await page.getByRole("heading", { level: 1 }).waitFor();
+      t.notOk(await visitor.heading("What is your name?").isVisible());
+
+      const late = await visit({ scheme, size });
+      await late.page.goto(link);
+      await late.heading("This event is already set up").waitFor();
+      const guest = await visit({ scheme, size });
+      await guest.page.goto(baseUrl);
+      await guest.join("Ben");
+      await guest.unfold();
+      await guest.rooms.getByRole("link", { name: /^Lounge/ }).waitFor();
+    });
+  }
+}
+
+test("a wrong link says what to do", async (t) => {
+  const { baseUrl, visit } = await empty(t);
+  const visitor = await visit();
+  visitor.watch.tolerate(/401/);
+  await visitor.page.goto(`${baseUrl}/setup#${randomUUID()}`);
+  await visitor.field("Title").fill("Maps 2027");
+  await visitor.field("Your name").fill("Ada");
+  await visitor.button("Create the event").click();
+  await visitor.heading("This link no longer works").waitFor();
+});
+
+test("a link without a name asks for one", async (t) => {
+  const world = await site.world(t);
+  const traits = ["admin", "api"];
+  const visitor = await world.visitor();
+  await visitor.page.goto(`${world.console}#token=${world.token({ uid: "ada", traits })}`);
+  await visitor.field("Your name").fill("Ada Lovelace");
+  await visitor.button("Continue").click();
+  await visitor.consoleNav.getByRole("link").first().waitFor();
+  await visitor.heading("What is your name?").waitFor({ state: "detached" });
+
+  // The server uses a name only for a new user. The pages give it to one who has none.
+  for (const page of ["", "console"]) {
+    const uid = `came without a name ${page}`;
+    (await world.live({ uid, traits })).close();
+    const ben = await world.visitor();
+    const token = world.token({ uid, name: "Ben", traits });
+    await ben.page.goto(`${world.attend}${page}#token=${token}`);
+    await (page === "" ? ben.rooms : ben.consoleNav).first().waitFor();
+    await ben.field("Your name").waitFor({ state: "detached" });
+  }
+});

@@ -1,112 +1,102 @@
+import { until } from "../support/helper.js";
+import { findFirefox } from "./chromium.js";
 import { openFirefox } from "./firefox.js";
-import { allModules, eventually, Site, type Visitor } from "./kit.js";
+import { allModules, Site } from "./kit.js";
 import t from "./tap.js";
 
 // The main flows in Firefox: join, chat, ask, vote, the console, a screen. All that a test in
 // Chromium refuses is refused here, too: errors, requests to other hosts, broken policies.
 
-const browser = await openFirefox(t);
-if (!browser) {
-  t.comment("NOT TESTED in Firefox: there is no firefox-esr. Set FIREFOX.");
-  t.pass("skipped");
-} else {
-  const site = await Site.open(t, {}, browser);
-  const phone = { viewport: { width: 390, height: 664 } };
+const skip = findFirefox() === undefined && "there is no firefox-esr: set FIREFOX";
+const site = await Site.open(t, {}, skip ? undefined : openFirefox(t));
+const phone = { viewport: { width: 390, height: 664 } };
 
-  /** How far something reaches beyond the window, to the side. */
-  const overflow = ({ page }: Visitor) =>
-    page.evaluate(() => {
-      const { scrollWidth, clientWidth } = document.documentElement;
-      return scrollWidth - clientWidth;
-    });
+void t.test("two people talk, ask and vote", { skip }, async (t) => {
+  const world = await site.world(t);
+  const stage = await world.room("Main stage", allModules);
+  const mona = await world.live({ uid: "mona", traits: ["moderator"] });
+  const [anna, ben] = [await world.guest("Anna", phone), await world.guest("Ben")];
+  await anna.say("Hello from Firefox.");
+  await ben.post("Hello from Firefox.").waitFor();
+  await ben.say("And back!");
+  await anna.post("And back!").waitFor();
 
-  void t.test("two people talk, ask and vote", async (t) => {
-    const world = await site.world(t);
-    const stage = await world.room("Main stage", allModules);
-    const mona = await world.live({ uid: "mona", traits: ["moderator"] });
-    const [anna, ben] = [
-      await world.guest("Anna", phone),
-      await world.guest("Ben"),
-    ];
-    await anna.say("Hello from Firefox.");
-    await ben.post("Hello from Firefox.").waitFor();
-    await ben.say("And back!");
-    await anna.post("And back!").waitFor();
-
-    for (const visitor of [anna, ben]) await visitor.tab("Questions").click();
-    await anna.field("Your question").fill("Is there tea?");
-    await anna.button("Ask").click();
-    let id = "";
-    await eventually("the question waits", async () => {
-      const [question] = await mona.call("question.list", { room: stage });
-      id = question?.id ?? "";
-      return id !== "";
-    });
-    await mona.call("question.update", { room: stage, id, state: "visible" });
-    const asked = ben.page.getByRole("article").filter({ hasText: "tea" });
-    await asked.getByRole("button", { name: /^Vote/ }).click();
-    const { page } = ben;
-    await page.locator("article [aria-pressed=true]").first().waitFor();
-
-    await mona.call("poll.create", {
-      room: stage,
-      content: "Tea or coffee?",
-      poll_type: "choice",
-      state: "open",
-      options: [{ content: "Tea" }, { content: "Coffee" }],
-    });
-    for (const visitor of [anna, ben]) {
-      await visitor.tab("Polls").click();
-      const { page } = visitor;
-      const poll = page.getByRole("article", { name: "Tea or coffee?" });
-      await poll.getByRole("button", { name: /^Tea/ }).click();
-    }
-    await eventually("both votes are there", async () => {
-      const [poll] = await mona.call("poll.list", { room: stage });
-      return Object.values(poll?.results ?? {}).some((n) => n === 2);
-    });
-    for (const visitor of [anna, ben]) t.equal(await overflow(visitor), 0);
-    await anna.tab("Chat").click();
-    const field = await anna.message.boundingBox();
-    t.ok(field!.y + field!.height <= phone.viewport.height, "in sight");
+  for (const visitor of [anna, ben]) await visitor.tab("Questions").click();
+  await anna.field("Your question").fill("Is there tea?");
+  await anna.button("Ask").click();
+  let id = "";
+  await until(async () => {
+    const [question] = await mona.call("question.list", { room: stage });
+    id = question?.id ?? "";
+    return id !== "";
   });
+  await mona.call("question.update", { room: stage, id, state: "visible" });
+  const asked = ben.page.getByRole("article").filter({ hasText: "tea" });
+  await asked.getByRole("button", { name: /^Vote/ }).click();
+  const { page } = ben;
+  await page.locator("article [aria-pressed=true]").first().waitFor();
 
-  void t.test("an event is run from the console", async (t) => {
-    const world = await site.world(t);
-    await world.room("Main stage", allModules);
-    const host = await world.host();
-    const { page } = host;
-    await page.getByRole("heading", { name: "Overview", level: 1 }).waitFor();
-    await host.consoleNav.getByRole("link", { name: "Look" }).click();
-    await host.field("Title").fill("A day of maps");
-    await host.button("Save").click();
-    await page.getByText("Saved").first().waitFor();
-    await eventually(
-      "the title is kept",
-      async () => (await world.api.getWorld()).title === "A day of maps",
-    );
-    const names = [
-      ...["Program", "Rooms", "Invite", "Roles", "People", "Announcements"],
-      ...["Results", "Activity", "History", "Keys"],
-    ];
-    for (const name of names) {
-      await host.consoleNav.getByRole("link", { name, exact: true }).click();
-      await page.getByRole("heading", { name, level: 1 }).waitFor();
-      await page.waitForLoadState("networkidle");
-      t.equal(await overflow(host), 0, name);
-    }
+  await mona.call("poll.create", {
+    room: stage,
+    content: "Tea or coffee?",
+    poll_type: "choice",
+    state: "open",
+    options: [{ content: "Tea" }, { content: "Coffee" }],
   });
+  for (const visitor of [anna, ben]) {
+    await visitor.tab("Polls").click();
+    const { page } = visitor;
+    const poll = page.getByRole("article", { name: "Tea or coffee?" });
+    await poll.getByRole("button", { name: /^Tea/ }).click();
+  }
+  await until(async () => {
+    const [poll] = await mona.call("poll.list", { room: stage });
+    return Object.values(poll?.results ?? {}).some((n) => n === 2);
+  });
+  for (const visitor of [anna, ben]) t.equal(await visitor.overflow(), 0);
+  await anna.tab("Chat").click();
+  const field = await anna.message.boundingBox();
+  t.ok(field!.y + field!.height <= phone.viewport.height, "in sight");
+});
 
-  void t.test("a screen in the hall", async (t) => {
-    const world = await site.world(t);
-    const stage = await world.room("Main stage", allModules);
-    const visitor = await world.visitor();
-    const token = world.token({ uid: "screen", name: "Screen" });
-    const address = `${world.attend}?screen=welcome&room=${stage}`;
-    await visitor.page.goto(`${address}#token=${token}`);
-    await visitor.page
-      .getByRole("img", { name: "Scan to take part" })
-      .waitFor();
-    t.equal(await overflow(visitor), 0);
-  });
-}
+void t.test("an event is run from the console", { skip }, async (t) => {
+  const world = await site.world(t);
+  await world.room("Main stage", allModules);
+  const host = await world.host();
+  const { page } = host;
+  await page.getByRole("heading", { name: "Overview", level: 1 }).waitFor();
+  await host.consoleNav.getByRole("link", { name: "Look" }).click();
+  await host.field("Title").fill("A day of maps");
+  await host.button("Save").click();
+  await page.getByText("Saved").first().waitFor();
+  await until(async () => (await world.api.getWorld()).title === "A day of maps");
+  const names = [
+    "Program",
+    "Rooms",
+    "Invite",
+    "Roles",
+    "People",
+    "Announcements",
+    "Results",
+    "Activity",
+    "History",
+    "Keys",
+  ];
+  for (const name of names) {
+    await host.consoleNav.getByRole("link", { name, exact: true }).click();
+    await page.getByRole("heading", { name, level: 1 }).waitFor();
+    await page.waitForLoadState("networkidle");
+    t.equal(await host.overflow(), 0, name);
+  }
+});
+
+void t.test("a screen in the hall", { skip }, async (t) => {
+  const world = await site.world(t);
+  const stage = await world.room("Main stage", allModules);
+  const visitor = await world.visitor();
+  const token = world.token({ uid: "screen", name: "Screen" });
+  const address = `${world.attend}?screen=welcome&room=${stage}`;
+  await visitor.page.goto(`${address}#token=${token}`);
+  await visitor.page.getByRole("img", { name: "Scan to take part" }).waitFor();
+  t.equal(await visitor.overflow(), 0);
+});

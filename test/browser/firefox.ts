@@ -1,6 +1,6 @@
 import { type Browser, firefox } from "playwright-core";
 import { findFirefox } from "./chromium.js";
-import { type Lifetime, PATIENCE } from "./kit.js";
+import { type Lifetime, LIMIT } from "./kit.js";
 
 /** What speaks WebDriver BiDi within playwright-core, of which it shows nothing. */
 interface Connection {
@@ -12,18 +12,14 @@ const NEWER = "emulation.setMediaFeaturesOverride";
 
 /**
  * Starts the Firefox of the system, by WebDriver BiDi. It ends with the test.
- * @returns undefined if there is none.
  */
-export async function openFirefox(t: Lifetime): Promise<Browser | undefined> {
+export async function openFirefox(t: Lifetime): Promise<Browser> {
   const executablePath = findFirefox();
-  if (executablePath === undefined) {
-    if (process.env.FIREFOX) throw new Error("FIREFOX is no browser.");
-    return undefined;
-  }
+  if (executablePath === undefined) throw new Error("There is no Firefox.");
   const browser = await firefox.launch({
     executablePath,
     channel: "moz-firefox",
-    timeout: 4 * PATIENCE,
+    timeout: 4 * LIMIT,
     // Whatever a page asks of another host ends here.
     firefoxUserPrefs: {
       "network.proxy.type": 1,

@@ -19,11 +19,7 @@ export const roomNames = {
   odd: "Workshop",
 } as const;
 
-export const host = {
-  uid: "host",
-  name: "Hanna Host",
-  traits: ["admin", "api"],
-};
+export const host = { uid: "host", name: "Hanna Host", traits: ["admin", "api"] };
 export const me = { uid: "me", name: "Mara Lindqvist" };
 const others = [
   { uid: "ada", name: "Ada Okafor" },
@@ -67,9 +63,7 @@ export async function furnish(world: World): Promise<Furnished> {
   await world.room(roomNames.partners, [frame], { sorting_priority: 4 });
   const video = { type: "livestream.youtube", config: { ytid: "aqz-KE-bpKQ" } };
   await world.room(roomNames.video, [video, ...chat], { sorting_priority: 5 });
-  await world.room(roomNames.odd, [{ type: "call.other" }], {
-    sorting_priority: 6,
-  });
+  await world.room(roomNames.odd, [{ type: "call.other" }], { sorting_priority: 6 });
 
   const people = await Promise.all(
     [host, me, ...others].map(async (bearer) => {
@@ -90,17 +84,9 @@ export async function furnish(world: World): Promise<Furnished> {
   await picture(world, ada, "ada", "#c2410c");
   await picture(world, chloe, "chloe", "#0f766e");
 
-  const first = await say(
-    ada,
-    hallway,
-    "Good morning! Who is here for the first time?",
-  );
+  const first = await say(ada, hallway, "Good morning! Who is here for the first time?");
   await say(ben, hallway, "Me. Is there a list of the **talks** somewhere?");
-  await say(
-    ada,
-    hallway,
-    "Yes, in the program. The map talk at 10 is the one to see.",
-  );
+  await say(ada, hallway, "Yes, in the program. The map talk at 10 is the one to see.");
   await react(ben, hallway, first, "👋");
   await react(dev, hallway, first, "👋");
   await react(chloe, hallway, first, "❤️");
@@ -132,10 +118,7 @@ export async function furnish(world: World): Promise<Furnished> {
 
   for (const live of people) await live.call("room.enter", { room: stage });
   const ask = async (live: Live, content: string, changes: object = {}) => {
-    const { question } = await live.call("question.ask", {
-      room: stage,
-      content,
-    });
+    const { question } = await live.call("question.ask", { room: stage, content });
     const { id } = question;
     await boss.call("question.update", { room: stage, id, ...changes });
     return id;
@@ -167,23 +150,11 @@ export async function furnish(world: World): Promise<Furnished> {
       await live.call("poll.vote", { room: stage, id, options: chosen });
     }
   };
-  const lunch = await poll(
-    "What is for lunch?",
-    ["Soup", "Noodles", "Salad"],
-    "open",
-  );
+  const lunch = await poll("What is for lunch?", ["Soup", "Noodles", "Salad"], "open");
   await votes(lunch, [ada, 0], [ben, 1], [chloe, 1], [dev, 2]);
-  const before = await poll(
-    "Have you been here before?",
-    ["Yes", "No"],
-    "open",
-  );
+  const before = await poll("Have you been here before?", ["Yes", "No"], "open");
   await votes(before, [ada, 0], [ben, 1], [chloe, 0], [dev, 0], [myself, 1]);
-  await boss.call("poll.update", {
-    room: stage,
-    id: before.id,
-    state: "closed",
-  });
+  await boss.call("poll.update", { room: stage, id: before.id, state: "closed" });
   await boss.call("poll.pin", { room: stage, id: lunch.id });
   await poll("Where shall we meet next year?", ["Lisbon", "Oslo"], "draft");
 
@@ -218,9 +189,7 @@ async function schedule({ api }: World): Promise<string> {
   );
   const at = (time: string) => `2027-05-20T${time}:00Z`;
   const add = (title: string, start: string, end: string, more: object) =>
-    api.createSession({
-      ...{ title, starts_at: at(start), ends_at: at(end), room_id, ...more },
-    });
+    api.createSession({ title, starts_at: at(start), ends_at: at(end), room_id, ...more });
   await add("Welcome", "09:30", "10:00", { track: "Plenary" });
   const { id } = await add("Maps that age well", "10:00", "10:45", {
     track: "Craft",
@@ -230,17 +199,15 @@ async function schedule({ api }: World): Promise<string> {
   });
   await add("Coffee", "11:15", "11:45", {});
   await add("Printing large sheets", "11:45", "12:30", {
-    ...{ track: "Craft", speaker_ids: [chloe!.id], state: "draft" },
+    track: "Craft",
+    speaker_ids: [chloe!.id],
+    state: "draft",
   });
   return id;
 }
 
 /** Sends a message. @returns its id. */
-export async function say(
-  live: Live,
-  channel: string,
-  body: string,
-): Promise<number> {
+export async function say(live: Live, channel: string, body: string): Promise<number> {
   const { event } = await live.call("chat.send", {
     channel,
     event_type: "channel.message",
@@ -253,11 +220,7 @@ const react = (live: Live, channel: string, event: number, reaction: string) =>
   live.call("chat.react", { channel, event, reaction });
 
 /** The bytes of a picture: hills under a sky of this color. */
-export const pictureOf = (
-  color: string,
-  width = 96,
-  height = 96,
-): Promise<Buffer> =>
+export const pictureOf = (color: string, width = 96, height = 96): Promise<Buffer> =>
   sharp(
     Buffer.from(`<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 100 100"
       width="${width}" height="${height}" preserveAspectRatio="none">

@@ -20,11 +20,7 @@ const addresses = payloads.filter(
 );
 
 /** The configurations of modules in which an address or a text is hostile. */
-const configs: [
-  type: string,
-  of: (text: string) => object,
-  texts: readonly string[],
-][] = [
+const configs: [type: string, of: (text: string) => object, texts: readonly string[]][] = [
   ["page.iframe", (url) => ({ url }), addresses],
   ["livestream.iframe", (url) => ({ url }), addresses],
   [
@@ -43,9 +39,7 @@ const configs: [
 
 /** Fills a world with what hostile people may write, in every field that pages show. */
 export async function infest(world: World): Promise<Hostile> {
-  const stage = await world.room("Main stage", allModules, {
-    sorting_priority: -2,
-  });
+  const stage = await world.room("Main stage", allModules, { sorting_priority: -2 });
   const rooms: { id: string; name: string }[] = [];
   const names: string[] = [];
   for (const text of payloads) {
@@ -74,10 +68,7 @@ export async function infest(world: World): Promise<Hostile> {
     const text = payloads[i % payloads.length]!;
     const picture = text;
     await boss.call("room.config.patch", { room: id, module_config, picture });
-    await boss.call("room.schedule", {
-      room: id,
-      schedule_data: { session: text, title: text },
-    });
+    await boss.call("room.schedule", { room: id, schedule_data: { session: text, title: text } });
   }
   await victim.call("chat.join", { channel: stage });
 
@@ -138,11 +129,7 @@ async function enter(live: Live, stage: string, text: string): Promise<void> {
   await live.call("chat.send", {
     channel: stage,
     event_type: "channel.message",
-    content: {
-      type: "files",
-      body: text,
-      files: [{ url: text, name: text, mimeType: text }],
-    },
+    content: { type: "files", body: text, files: [{ url: text, name: text, mimeType: text }] },
   });
   await live.call("question.ask", { room: stage, content: text });
 }

@@ -1,25 +1,26 @@
-import { Writable } from "node:stream";
 import { setTimeout as delay } from "node:timers/promises";
-import { pino } from "pino";
 import {
   type Browser,
   type BrowserContext,
   chromium,
-  type FileChooser,
   type Locator,
   type Page,
 } from "playwright-core";
+import type { Test } from "tap";
 import { WebSocket } from "ws";
 import { Foyer, Live, type SocketClass } from "../../client/index.js";
-import { loadConfig } from "../../config.js";
+import { draftWorld } from "../../db/worlds.js";
 import type { PermissionConfig } from "../../schemas/rules.js";
-import { startTestServer, type TestServer } from "../../testing.js";
-import { keyOf, rules, tokenOf } from "../helper.js";
+import type { TestWorld } from "../../testing.js";
+import { keyOf, rules, tokenOf } from "../support/helper.js";
+import { type Server, startServer } from "../support/server.js";
+import { shortFolder } from "../support/testdir.js";
+import { axe } from "./axe.js";
 import { findChromium } from "./chromium.js";
 import { Watch } from "./watch.js";
 
 /** How long a test waits for anything, in milliseconds: the machine may be busy. */
-export const PATIENCE = Number(process.env.PATIENCE ?? 45) * 1000;
+export const LIMIT = 45_000;
 
 /** The sizes of windows that the pages are shown in. */
 export const sizes = {
@@ -31,9 +32,7 @@ export type Size = keyof typeof sizes;
 export type Scheme = "light" | "dark";
 
 /** Who may do what in a world of these tests: traits are the names of the people. */
-export const testRules: PermissionConfig = rules({
-  "chat.moderate": [["moderator", "admin"]],
-});
+export const testRules: PermissionConfig = rules({ "chat.moderate": [["moderator", "admin"]] });
 
 /** Everything that a room may have. */
 export const allModules = [
@@ -91,7 +90,7 @@ export async function openBrowser(t: Lifetime): Promise<Browser> {
   }
   const browser = await chromium.launch({
     executablePath,
-    timeout: 2 * PATIENCE,
+    timeout: 2 * LIMIT,
     args: [
       "--no-sandbox",
       "--disable-gpu",
@@ -105,54 +104,34 @@ export async function openBrowser(t: Lifetime): Promise<Browser> {
   return browser;
 }
 
-/** A server in this process and a browser, for one test file. */
+/** A server in this process, and a browser that starts when the first person comes. */
 export class Site {
   #worlds = 0;
 
   private constructor(
-    readonly server: TestServer,
-    readonly browser: Browser,
+    readonly t: Lifetime,
+    readonly server: Server,
+    private opened?: Promise<Browser>,
   ) {}
 
   /**
-   * Starts a server and a browser. They end with the test, which fails if the server
-   * logged an error.
-   * @param env variables of the server. The rates are high enough for these tests.
-   * @param opened a browser that is open already.
+   * Starts a server. It ends with the test, which fails if the server logged an error.
+   * @param browser one that is open already.
    */
-  static async open(
-    t: Lifetime,
-    env: Record<string, string> = {},
-    opened?: Browser,
-  ): Promise<Site> {
-    const errors: string[] = [];
-    const lines = new Writable({
-      decodeStrings: false,
-      write(line: string, _encoding, done) {
-        errors.push(line);
-        done();
-      },
+  static async open(t: Lifetime, env = {}, browser?: Promise<Browser>, dataDir = shortFolder(t)) {
+    const server = await startServer(t as Test, { dataDir, env, mayLogErrors: true });
+    t.teardown(() => {
+      const errors = server.log.filter(({ level }) => level >= 50);
+      failLate(
+        t,
+        errors.map((error) => JSON.stringify(error)),
+      );
     });
-    // Without a folder of the test, the server makes one and deletes it.
-    const { live, load, dataDir, ...config } = loadConfig(env);
-    const [browser, server] = await Promise.all([
-      opened ?? openBrowser(t),
-      startTestServer({
-        config: {
-          ...config,
-          ...(env["DATA_DIR"] !== undefined && { dataDir }),
-          live: { ...live, messagesPerSecond: 1000, commandsPerSecond: 1000 },
-          patience: { stop: 500, close: 500 },
-          load: { ...load, eventLoopDelay: 0 },
-        },
-        logger: pino({ level: "error" }, lines),
-      }),
-    ]);
-    t.teardown(async () => {
-      await server.close();
-      failLate(t, errors);
-    });
-    return new Site(server, browser);
+    return new Site(t, server, browser);
+  }
+
+  browser(): Promise<Browser> {
+    return (this.opened ??= openBrowser(this.t));
   }
 
   get baseUrl(): string {
@@ -160,21 +139,16 @@ export class Site {
   }
 
   /** Creates a world. Its title is "The party". */
-  async world(
-    t: Lifetime,
-    overrides: Partial<
-      Omit<Parameters<TestServer["createWorld"]>[0], "id">
-    > = {},
-  ): Promise<World> {
+  async world(t: Lifetime, { config, ...more }: Partial<Omit<TestWorld, "id">> = {}) {
     const id = `w${++this.#worlds}`;
-    await this.server.createWorld({
-      id,
-      title: "The party",
+    const draft = draftWorld({ id, title: "The party", domain: `${id}.localhost` });
+    await this.server.store.worlds.create({
+      ...draft,
       permission_config: testRules,
-      ...overrides,
-      config: { JWT_secrets: [keyOf(id)], ...overrides.config },
+      ...more,
+      config: { ...draft.config, JWT_secrets: [keyOf(id)], ...config },
     });
-    return new World(t, this.browser, this.baseUrl, id);
+    return new World(t, this, id);
   }
 }
 
@@ -184,17 +158,20 @@ export class World {
 
   constructor(
     readonly t: Lifetime,
-    readonly browser: Browser,
-    readonly baseUrl: string,
+    readonly site: Site,
     readonly id: string,
   ) {
     const token = this.token({ uid: "api", traits: ["admin", "api"] });
-    this.api = new Foyer({ baseUrl, world: id, token });
+    this.api = new Foyer({ baseUrl: site.baseUrl, world: id, token });
   }
 
   /** The same world, for another test: whom it shows then end with that test. */
   during(t: Lifetime): World {
-    return new World(t, this.browser, this.baseUrl, this.id);
+    return new World(t, this.site, this.id);
+  }
+
+  get baseUrl(): string {
+    return this.site.baseUrl;
   }
 
   get attend(): string {
@@ -212,6 +189,11 @@ export class World {
       ...(name !== undefined && { profile: { display_name: name } }),
       exp: Math.floor(Date.now() / 1000) + seconds,
     });
+  }
+
+  /** The address of the event, or of a room, that signs a user in. */
+  link(bearer: Bearer, room?: string): string {
+    return `${this.attend}#token=${this.token(bearer)}${room ? `&room=${room}` : ""}`;
   }
 
   async room(
@@ -238,7 +220,7 @@ export class World {
 
   /** Opens a separate browser, without a page yet. */
   async visitor(options: VisitorOptions = {}): Promise<Visitor> {
-    return Visitor.open(this.t, this.browser, this.baseUrl, options);
+    return Visitor.open(this.t, await this.site.browser(), this.baseUrl, options);
   }
 
   /** A guest who enters a name, and goes to the first room. */
@@ -254,17 +236,14 @@ export class World {
   async bearer(bearer: Bearer, options?: VisitorOptions): Promise<Visitor> {
     const visitor = await this.visitor(options);
     const named = { name: bearer.uid, ...bearer };
-    await visitor.page.goto(`${this.attend}#token=${this.token(named)}`);
+    await visitor.page.goto(this.link(named));
     await visitor.arrived();
     await visitor.leaveLobby();
     return visitor;
   }
 
   /** An organizer at the console, signed in by a link. */
-  async host(
-    bearer: Partial<Bearer> = {},
-    options?: VisitorOptions,
-  ): Promise<Visitor> {
+  async host(bearer: Partial<Bearer> = {}, options?: VisitorOptions): Promise<Visitor> {
     const visitor = await this.visitor(options);
     const all = { uid: "host", name: "Host", traits: ["admin", "api"] };
     const token = this.token({ ...all, ...bearer });
@@ -309,8 +288,8 @@ export class Visitor {
       reducedMotion: reducedMotion ? "reduce" : "no-preference",
       permissions: ["clipboard-read", "clipboard-write"],
     });
-    context.setDefaultTimeout(PATIENCE);
-    context.setDefaultNavigationTimeout(PATIENCE);
+    context.setDefaultTimeout(LIMIT);
+    context.setDefaultNavigationTimeout(LIMIT);
     const watch = await Watch.over(context, baseUrl);
     const page = await context.newPage();
     t.teardown(async () => {
@@ -349,9 +328,7 @@ export class Visitor {
 
   /** Waits until the event is there. On a phone, the list of rooms is hidden at first. */
   async arrived(): Promise<void> {
-    await this.page
-      .locator("nav[aria-label=Rooms]")
-      .waitFor({ state: "attached" });
+    await this.page.locator("nav[aria-label=Rooms]").waitFor({ state: "attached" });
   }
 
   /** Goes from the lobby, if there are several rooms, to the first one. */
@@ -388,9 +365,7 @@ export class Visitor {
   /** Goes to a room by the list of rooms. */
   async enter(room: string): Promise<void> {
     await this.unfold();
-    await this.rooms
-      .getByRole("link", { name: new RegExp(`^${room}`) })
-      .click();
+    await this.rooms.getByRole("link", { name: new RegExp(`^${room}`) }).click();
     await this.page.getByRole("heading", { name: room, level: 1 }).waitFor();
   }
 
@@ -401,8 +376,7 @@ export class Visitor {
     await menu.or(this.rooms).first().waitFor();
     if (!(await menu.isVisible())) return;
     // The list is still to be seen while it goes.
-    const isOpen = async () =>
-      (await menu.getAttribute("aria-expanded")) === "true";
+    const isOpen = async () => (await menu.getAttribute("aria-expanded")) === "true";
     if (!(await isOpen())) await menu.click();
     await this.rooms.waitFor();
   }
@@ -425,12 +399,35 @@ export class Visitor {
     await this.page.getByRole("menuitem", { name: item, exact: true }).click();
   }
 
-  async chooses(button: string): Promise<FileChooser> {
-    const [chooser] = await Promise.all([
-      this.page.waitForEvent("filechooser"),
-      this.button(button).click(),
-    ]);
-    return chooser;
+  /** Chooses files by a button. */
+  async attach(button: string, ...files: { name: string; mimeType: string; buffer: Buffer }[]) {
+    const choosing = this.page.waitForEvent("filechooser");
+    await this.button(button).click();
+    await (await choosing).setFiles(files);
+  }
+
+  /** Goes to a page of the console. */
+  async toPage(name: string): Promise<void> {
+    await this.consoleNav.getByRole("link", { name, exact: true }).click();
+    await this.page.getByRole("heading", { name, level: 1 }).waitFor();
+  }
+
+  /** What axe holds against the page, in both color schemes. */
+  async faults(): Promise<string[]> {
+    const found: string[] = [];
+    for (const colorScheme of ["dark", "light"] as const) {
+      await this.page.emulateMedia({ colorScheme });
+      found.push(...(await axe(this.page)));
+    }
+    return found;
+  }
+
+  /** How far the page reaches beyond the window, to the side. */
+  overflow(): Promise<number> {
+    return this.page.evaluate(() => {
+      const { scrollWidth, clientWidth } = document.documentElement;
+      return scrollWidth - clientWidth;
+    });
   }
 
   /** The text of the field that has the focus, and the like. */
@@ -439,18 +436,6 @@ export class Visitor {
       const { activeElement: it } = document;
       return `${it?.tagName} ${it?.getAttribute("aria-label") ?? it?.textContent?.trim()}`;
     });
-  }
-}
-
-/** Waits until something is so. @param what is said if it never is. */
-export async function eventually(
-  what: string,
-  condition: () => boolean | Promise<boolean>,
-): Promise<void> {
-  const ends = Date.now() + PATIENCE;
-  while (!(await condition())) {
-    if (Date.now() > ends) throw new Error(`It never happened: ${what}`);
-    await new Promise((resolve) => setTimeout(resolve, 30));
   }
 }
 

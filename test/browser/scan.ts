@@ -33,20 +33,13 @@ function look(): string[] {
         if (/^(javascript|vbscript):/.test(url)) say(`${name}`, element);
         if (/^data:/.test(url) && tag !== "img") say(`${name}`, element);
       }
-      if (
-        ["base", "object", "embed", "applet", "math", "marquee"].includes(tag)
-      )
+      if (["base", "object", "embed", "applet", "math", "marquee"].includes(tag))
         say("element", element);
-      if (tag === "meta" && element.hasAttribute("http-equiv"))
-        say("element", element);
-      if (tag === "script" && !element.hasAttribute("src"))
-        say("inline script", element);
-      if (tag === "form" && element.hasAttribute("action"))
-        say("form", element);
+      if (tag === "meta" && element.hasAttribute("http-equiv")) say("element", element);
+      if (tag === "script" && !element.hasAttribute("src")) say("inline script", element);
+      if (tag === "form" && element.hasAttribute("action")) say("form", element);
       if (tag === "style") say("inline style", element);
-      if (
-        /url\(|expression|behavior/i.test(element.getAttribute("style") ?? "")
-      )
+      if (/url\(|expression|behavior/i.test(element.getAttribute("style") ?? ""))
         say("style", element);
       if (element.shadowRoot) walk(element.shadowRoot);
       if (element instanceof HTMLTemplateElement) walk(element.content);

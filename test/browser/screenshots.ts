@@ -4,17 +4,11 @@ import sharp from "sharp";
 import { DEMO, ensureDemo } from "../../cli/demo/demo.js";
 import { scheduleDemo } from "../../cli/demo/demo-program.js";
 import { Foyer, type Live } from "../../client/index.js";
+import { findWorld, signToken } from "../../db/worlds.js";
 import { playlistAt } from "../../plugins/web/stream.js";
-import { keyOf } from "../helper.js";
+import { keyOf } from "../support/helper.js";
 import { say } from "./furnish.js";
-import {
-  type Lifetime,
-  type Scheme,
-  Site,
-  type Size,
-  Visitor,
-  World,
-} from "./kit.js";
+import { type Lifetime, type Scheme, Site, type Size, Visitor, World } from "./kit.js";
 
 // `npm run screenshots` takes pictures of the demo for the documents, as `npm start` shows it: of
 // its pages in both color schemes, on a desk and on a phone. The times in them are those of the run.
@@ -65,11 +59,11 @@ async function openDemo(): Promise<World> {
   await ensureDemo(store);
   const now = Date.now();
   await scheduleDemo({ store, files, world: DEMO, address: baseUrl, now });
-  const token = await site.server.token(DEMO, { traits: ["admin", "api"] });
+  const token = await signToken(await findWorld(store, DEMO), { traits: ["admin", "api"] });
   const api = new Foyer({ baseUrl, world: DEMO, token });
   const { config } = await api.getWorld();
   await api.updateWorld({ config: { ...config, JWT_secrets: [keyOf(DEMO)] } });
-  return new World(home, site.browser, baseUrl, DEMO);
+  return new World(home, site, DEMO);
 }
 
 /** Does what the people of the demo do not do by themselves. */
@@ -78,8 +72,8 @@ async function prepare(world: World): Promise<Series[]> {
   const idOf = (name: string) => rooms.find((it) => it.name === name)!.id;
   const stage = idOf("Main stage");
   const [boss, mine, mira] = (await Promise.all(
-    [host, me, { uid: "demo-mira", name: "Mira", traits: ["speaker"] }].map(
-      (bearer) => world.live(bearer),
+    [host, me, { uid: "demo-mira", name: "Mira", traits: ["speaker"] }].map((bearer) =>
+      world.live(bearer),
     ),
   )) as [Live, Live, Live];
   const { id: direct } = await mira.call("chat.direct.create", {
@@ -105,8 +99,7 @@ async function prepare(world: World): Promise<Series[]> {
     results: { id: string; title: string; room_id: string; ends_at: string }[];
   };
   const session = sessions.find(
-    ({ room_id, ends_at }) =>
-      room_id === stage && Date.parse(ends_at) > Date.now(),
+    ({ room_id, ends_at }) => room_id === stage && Date.parse(ends_at) > Date.now(),
   )!;
   const onStage = `#/rooms/${stage}`;
   const signedIn = (page: string, token: string) => `${page}#token=${token}`;
@@ -137,11 +130,7 @@ async function prepare(world: World): Promise<Series[]> {
   const talk = `#/messages/${direct}`;
   const link = "Anyone with a link can use it";
   return [
-    {
-      as: "guest",
-      begin: world.attend,
-      shots: [shot("welcome", undefined, "Your name")],
-    },
+    { as: "guest", begin: world.attend, shots: [shot("welcome", undefined, "Your name")] },
     {
       as: "attendee",
       begin: signedIn(world.attend, world.token(me)),
@@ -207,26 +196,22 @@ async function prepare(world: World): Promise<Series[]> {
 
 /** Waits until all that a page shows is there; a stream stops at its moment. */
 async function settle({ page }: Visitor): Promise<void> {
-  const player = page
-    .frames()
-    .find((frame) => /player\.html/.test(frame.url()));
+  const player = page.frames().find((frame) => /player\.html/.test(frame.url()));
   // A player that has all of its stream does not always count as idle.
   if (!player) return page.waitForLoadState("networkidle");
-  await player
-    .locator("video")
-    .evaluate(async (video: HTMLVideoElement, moment) => {
-      if (!video.controls) return;
-      while (video.paused || video.readyState < video.HAVE_FUTURE_DATA)
-        await new Promise(requestAnimationFrame);
-      video.pause();
-      // They fade at a pace of their own.
-      video.controls = false;
-      const seeked = new Promise((resolve) =>
-        video.addEventListener("seeked", resolve, { once: true }),
-      );
-      video.currentTime = moment;
-      await seeked;
-    }, MOMENT);
+  await player.locator("video").evaluate(async (video: HTMLVideoElement, moment) => {
+    if (!video.controls) return;
+    while (video.paused || video.readyState < video.HAVE_FUTURE_DATA)
+      await new Promise(requestAnimationFrame);
+    video.pause();
+    // They fade at a pace of their own.
+    video.controls = false;
+    const seeked = new Promise((resolve) =>
+      video.addEventListener("seeked", resolve, { once: true }),
+    );
+    video.currentTime = moment;
+    await seeked;
+  }, MOMENT);
 }
 
 async function take(world: World, size: Size, series: Series): Promise<number> {
@@ -238,10 +223,7 @@ async function take(world: World, size: Size, series: Series): Promise<number> {
   });
   const { page, context } = visitor;
   await context.route("**/demo/stream.m3u8", (route) =>
-    route.fulfill({
-      body: RECORDING,
-      contentType: "application/vnd.apple.mpegurl",
-    }),
+    route.fulfill({ body: RECORDING, contentType: "application/vnd.apple.mpegurl" }),
   );
   await page.goto(series.begin);
   // The page has taken the token out of its address.
@@ -257,9 +239,7 @@ async function take(world: World, size: Size, series: Series): Promise<number> {
     await act?.(visitor);
     const shown = page.getByText(text).filter({ visible: true });
     await shown.first().waitFor();
-    await page.addStyleTag({
-      content: "* { caret-color: transparent !important; }",
-    });
+    await page.addStyleTag({ content: "* { caret-color: transparent !important; }" });
     await settle(visitor);
     for (const scheme of ["light", "dark"] as Scheme[]) {
       await page.emulateMedia({ colorScheme: scheme });

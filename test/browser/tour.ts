@@ -18,6 +18,11 @@ export interface Tour {
   stops(furnished: Furnished): Stop[];
 }
 
+const stop = (name: string, go: Stop["go"]): Stop => ({ name, go });
+
+/** A stop that covers the page until Escape is pressed. */
+const covering = (name: string, go: Stop["go"]): Stop => ({ name, go, leave: escape });
+
 const escape = ({ page }: Visitor) => page.keyboard.press("Escape");
 
 /** Changes the part of an address behind the `#`. */
@@ -48,57 +53,38 @@ export const tours: readonly Tour[] = [
       await visitor.page.goto(world.attend);
       return visitor;
     },
-    stops: () => [{ name: "welcome", go: (it) => it.button("Join").waitFor() }],
+    stops: () => [stop("welcome", (it) => it.button("Join").waitFor())],
   },
   {
     name: "attendee",
     begin: (world, options) => world.bearer(me, options),
     stops: ({ stage, hallway, session }) => [
-      {
-        name: "lobby",
-        async go(it) {
-          await route(it, "#/");
-          await it.page
-            .locator(".lobby")
-            .getByRole("link", { name: /^Hallway/ })
-            .waitFor();
-        },
-      },
-      {
-        name: "hallway",
-        async go(it) {
-          await enter(it, hallway, roomNames.hallway);
-          await it.post("On my way!").waitFor();
-        },
-      },
-      {
-        name: "message-actions",
-        async go(it) {
-          await it.post("On my way!").hover();
-          await it
-            .post("On my way!")
-            .getByRole("button", { name: "Message actions" })
-            .click();
-          await it.page.getByRole("menuitem", { name: "Edit" }).waitFor();
-        },
-        leave: escape,
-      },
-      {
-        name: "editing",
-        async go(it) {
-          await it.choose(it.post("On my way!"), "Message actions", "Edit");
-          await it.field("Edit message").waitFor();
-        },
-        leave: escape,
-      },
+      stop("lobby", async (it) => {
+        await route(it, "#/");
+        await it.page
+          .locator(".lobby")
+          .getByRole("link", { name: /^Hallway/ })
+          .waitFor();
+      }),
+      stop("hallway", async (it) => {
+        await enter(it, hallway, roomNames.hallway);
+        await it.post("On my way!").waitFor();
+      }),
+      covering("message-actions", async (it) => {
+        await it.post("On my way!").hover();
+        await it.post("On my way!").getByRole("button", { name: "Message actions" }).click();
+        await it.page.getByRole("menuitem", { name: "Edit" }).waitFor();
+      }),
+      covering("editing", async (it) => {
+        await it.choose(it.post("On my way!"), "Message actions", "Edit");
+        await it.field("Edit message").waitFor();
+      }),
       {
         name: "reacting",
         async go(it) {
           const post = it.post("Good morning!");
           await post.hover();
-          await post
-            .getByRole("button", { name: "React", exact: true })
-            .click();
+          await post.getByRole("button", { name: "React", exact: true }).click();
           // It is loaded when it is needed, and takes the focus then.
           await it.dialog("Emoji").waitFor();
         },
@@ -118,168 +104,102 @@ export const tours: readonly Tour[] = [
           await it.message.fill("");
         },
       },
-      {
-        name: "profile-card",
-        async go(it) {
-          await it
-            .post("Good morning!")
-            .getByRole("button", { name: "Ada Okafor" })
-            .first()
-            .click();
-          await it.dialog("Ada Okafor").waitFor();
-        },
-        leave: escape,
-      },
-      {
-        name: "stage",
-        async go(it) {
-          await enter(it, stage, roomNames.stage);
-          await it.post("Welcome, everybody").waitFor();
-        },
-      },
-      { name: "questions", go: (it) => tabOf(it, "Questions", "old maps") },
-      { name: "polls", go: (it) => tabOf(it, "Polls", "What is for lunch?") },
-      {
-        name: "handbook",
-        async go(it) {
-          await it.enter(roomNames.program);
-          await main(it).getByRole("table").waitFor();
-        },
-      },
-      {
-        name: "program",
-        async go(it) {
-          await route(it, "#/program");
-          await main(it)
-            .getByRole("link", { name: "Maps that age well" })
-            .waitFor();
-        },
-      },
-      {
-        name: "session",
-        async go(it) {
-          await route(it, `#/program/${session}`);
-          await main(it).getByText("Paper yellows").waitFor();
-        },
-      },
-      {
-        name: "website",
-        async go(it) {
-          await it.enter(roomNames.partners);
-          await main(it).locator("iframe").waitFor();
-        },
-      },
-      {
-        name: "unknown-module",
-        async go(it) {
-          await it.enter(roomNames.odd);
-          await main(it)
-            .getByText(/call\.other/)
-            .first()
-            .waitFor();
-        },
-      },
-      {
-        name: "messages",
-        async go(it) {
-          await route(it, "#/messages");
-          await it.heading("Direct messages").waitFor();
-        },
-      },
-      {
-        name: "new-message",
-        async go(it) {
-          await it.button("New message").click();
-          await it.dialog().waitFor();
-        },
-        leave: escape,
-      },
-      {
-        name: "conversation",
-        async go(it) {
-          await it.page
-            .getByRole("link", { name: /Ada Okafor/ })
-            .first()
-            .click();
-          await it.post("Shall we sit together").waitFor();
-        },
-      },
-      {
-        name: "profile",
-        async go(it) {
-          await route(it, "#/profile");
-          await it.heading("Profile").waitFor();
-          await main(it).getByText("Dev Patel").waitFor();
-        },
-      },
-      {
-        name: "no-such-room",
-        async go(it) {
-          await route(it, "#/rooms/none");
-          await it.page
-            .getByRole("heading", { name: "This room is not open", level: 1 })
-            .waitFor();
-        },
-      },
+      covering("profile-card", async (it) => {
+        await it.post("Good morning!").getByRole("button", { name: "Ada Okafor" }).first().click();
+        await it.dialog("Ada Okafor").waitFor();
+      }),
+      stop("stage", async (it) => {
+        await enter(it, stage, roomNames.stage);
+        await it.post("Welcome, everybody").waitFor();
+      }),
+      stop("questions", (it) => tabOf(it, "Questions", "old maps")),
+      stop("polls", (it) => tabOf(it, "Polls", "What is for lunch?")),
+      stop("handbook", async (it) => {
+        await it.enter(roomNames.program);
+        await main(it).getByRole("table").waitFor();
+      }),
+      stop("program", async (it) => {
+        await route(it, "#/program");
+        await main(it).getByRole("link", { name: "Maps that age well" }).waitFor();
+      }),
+      stop("session", async (it) => {
+        await route(it, `#/program/${session}`);
+        await main(it).getByText("Paper yellows").waitFor();
+      }),
+      stop("website", async (it) => {
+        await it.enter(roomNames.partners);
+        await main(it).locator("iframe").waitFor();
+      }),
+      stop("unknown-module", async (it) => {
+        await it.enter(roomNames.odd);
+        await main(it)
+          .getByText(/call\.other/)
+          .first()
+          .waitFor();
+      }),
+      stop("messages", async (it) => {
+        await route(it, "#/messages");
+        await it.heading("Direct messages").waitFor();
+      }),
+      covering("new-message", async (it) => {
+        await it.button("New message").click();
+        await it.dialog().waitFor();
+      }),
+      stop("conversation", async (it) => {
+        await it.page
+          .getByRole("link", { name: /Ada Okafor/ })
+          .first()
+          .click();
+        await it.post("Shall we sit together").waitFor();
+      }),
+      stop("profile", async (it) => {
+        await route(it, "#/profile");
+        await it.heading("Profile").waitFor();
+        await main(it).getByText("Dev Patel").waitFor();
+      }),
+      stop("no-such-room", async (it) => {
+        await route(it, "#/rooms/none");
+        await it.page.getByRole("heading", { name: "This room is not open", level: 1 }).waitFor();
+      }),
     ],
   },
   {
     name: "moderator",
     begin: (world, options) => world.bearer(host, options),
     stops: ({ stage, hallway }) => [
-      {
-        name: "moderated-message",
-        async go(it) {
-          await enter(it, hallway, roomNames.hallway);
-          const post = it.post("Good morning!");
-          await post.hover();
-          await post.getByRole("button", { name: "Message actions" }).click();
-          await it.page.getByRole("menuitem", { name: "Ban" }).waitFor();
-        },
-        leave: escape,
-      },
-      {
-        name: "question-queue",
-        async go(it) {
-          await enter(it, stage, roomNames.stage);
-          await tabOf(it, "Questions", "far north");
-          await it.page.getByRole("heading", { name: /^Waiting/ }).waitFor();
-        },
-      },
-      {
-        name: "managed-polls",
-        go: (it) => tabOf(it, "Polls", "next year"),
-      },
-      {
-        name: "new-poll",
-        async go(it) {
-          await it.button("New poll").click();
-          await it.dialog("New poll").waitFor();
-        },
-        leave: escape,
-      },
-      {
-        name: "who-is-here",
-        async go(it) {
-          await it.tab("People").click();
-          await it.page
-            .getByRole("tabpanel", { name: /^People/ })
-            .getByText("Hanna Host")
-            .first()
-            .waitFor();
-        },
-      },
-      {
-        name: "host-view",
-        async go(it) {
-          await route(it, `#/rooms/${stage}/host`);
-          await it.page
-            .getByRole("region", { name: "Questions" })
-            .getByText("far north")
-            .first()
-            .waitFor();
-        },
-      },
+      covering("moderated-message", async (it) => {
+        await enter(it, hallway, roomNames.hallway);
+        const post = it.post("Good morning!");
+        await post.hover();
+        await post.getByRole("button", { name: "Message actions" }).click();
+        await it.page.getByRole("menuitem", { name: "Ban" }).waitFor();
+      }),
+      stop("question-queue", async (it) => {
+        await enter(it, stage, roomNames.stage);
+        await tabOf(it, "Questions", "far north");
+        await it.page.getByRole("heading", { name: /^Waiting/ }).waitFor();
+      }),
+      stop("managed-polls", (it) => tabOf(it, "Polls", "next year")),
+      covering("new-poll", async (it) => {
+        await it.button("New poll").click();
+        await it.dialog("New poll").waitFor();
+      }),
+      stop("who-is-here", async (it) => {
+        await it.tab("People").click();
+        await it.page
+          .getByRole("tabpanel", { name: /^People/ })
+          .getByText("Hanna Host")
+          .first()
+          .waitFor();
+      }),
+      stop("host-view", async (it) => {
+        await route(it, `#/rooms/${stage}/host`);
+        await it.page
+          .getByRole("region", { name: "Questions" })
+          .getByText("far north")
+          .first()
+          .waitFor();
+      }),
     ],
   },
   {
@@ -322,15 +242,12 @@ export const tours: readonly Tour[] = [
       return visitor;
     },
     stops: () => [
-      { name: "sign-in", go: (it) => it.field("Token").waitFor() },
-      {
-        name: "sign-in-refused",
-        async go(it) {
-          await it.field("Token").fill("no token");
-          await it.button("Sign in").click();
-          await it.page.getByRole("alert").first().waitFor();
-        },
-      },
+      stop("sign-in", (it) => it.field("Token").waitFor()),
+      stop("sign-in-refused", async (it) => {
+        await it.field("Token").fill("no token");
+        await it.button("Sign in").click();
+        await it.page.getByRole("alert").first().waitFor();
+      }),
     ],
   },
   {
@@ -338,129 +255,69 @@ export const tours: readonly Tour[] = [
     begin: (world, options) => world.host(host, options),
     stops: ({ stage, session }) => [
       page("overview", "Overview", (it) =>
-        main(it)
-          .getByRole("region", { name: "At a glance" })
-          .getByRole("link")
-          .nth(3)
-          .waitFor(),
+        main(it).getByRole("region", { name: "At a glance" }).getByRole("link").nth(3).waitFor(),
       ),
-      page("program", "Program", (it) =>
-        it.field("Title: Maps that age well").waitFor(),
-      ),
-      page(`program/${session}`, "Maps that age well", (it) =>
-        it.field("Recording").waitFor(),
-      ),
+      page("program", "Program", (it) => it.field("Title: Maps that age well").waitFor()),
+      page(`program/${session}`, "Maps that age well", (it) => it.field("Recording").waitFor()),
       page("program/speakers", "Speakers", (it) =>
         main(it).getByText("Chloé Martin").first().waitFor(),
       ),
       page("world", "Look", (it) => it.field("Title").waitFor()),
-      page("keys", "Keys", (it) =>
-        main(it).getByRole("button").first().waitFor(),
-      ),
-      page("roles", "Roles", (it) =>
-        main(it).getByRole("checkbox").first().waitFor(),
-      ),
-      page("webhooks", "Webhooks", (it) =>
-        main(it).getByText("No webhooks").waitFor(),
-      ),
-      {
-        name: "new-webhook",
-        async go(it) {
-          await it.button("New webhook").click();
-          await it.page.getByLabel("Everything").uncheck();
-        },
-        leave: escape,
-      },
-      page("providers", "Sign-in", (it) =>
-        main(it).getByText("No providers").waitFor(),
-      ),
-      {
-        name: "new-provider",
-        async go(it) {
-          await it.button("New provider").click();
-          await it.field("Name").fill("Example");
-        },
-        leave: escape,
-      },
+      page("keys", "Keys", (it) => main(it).getByRole("button").first().waitFor()),
+      page("roles", "Roles", (it) => main(it).getByRole("checkbox").first().waitFor()),
+      page("webhooks", "Webhooks", (it) => main(it).getByText("No webhooks").waitFor()),
+      covering("new-webhook", async (it) => {
+        await it.button("New webhook").click();
+        await it.page.getByLabel("Everything").uncheck();
+      }),
+      page("providers", "Sign-in", (it) => main(it).getByText("No providers").waitFor()),
+      covering("new-provider", async (it) => {
+        await it.button("New provider").click();
+        await it.field("Name").fill("Example");
+      }),
       page("json", "JSON", (it) => it.field("Rules as JSON").waitFor()),
-      page("rooms", "Rooms", (it) =>
-        main(it).getByText(roomNames.partners).first().waitFor(),
-      ),
-      {
-        name: "new-room",
-        async go(it) {
-          await it.button("New room").click();
-          await it.dialog().waitFor();
-        },
-        leave: escape,
-      },
-      {
-        name: "room",
-        async go(it) {
-          await route(it, `#/rooms/${stage}`);
-          await it.field("Name").waitFor();
-          await main(it)
-            .getByRole("button", { name: /^Remove/ })
-            .first()
-            .waitFor();
-        },
-      },
-      {
-        name: "room-delete",
-        async go(it) {
-          await it.button("Delete room").click();
-          await it.dialog().waitFor();
-        },
-        leave: escape,
-      },
-      page("people", "People", (it) =>
-        it.page
-          .getByRole("row")
-          .filter({ hasText: "Ada Okafor" })
+      page("rooms", "Rooms", (it) => main(it).getByText(roomNames.partners).first().waitFor()),
+      covering("new-room", async (it) => {
+        await it.button("New room").click();
+        await it.dialog().waitFor();
+      }),
+      stop("room", async (it) => {
+        await route(it, `#/rooms/${stage}`);
+        await it.field("Name").waitFor();
+        await main(it)
+          .getByRole("button", { name: /^Remove/ })
           .first()
-          .waitFor(),
+          .waitFor();
+      }),
+      covering("room-delete", async (it) => {
+        await it.button("Delete room").click();
+        await it.dialog().waitFor();
+      }),
+      page("people", "People", (it) =>
+        it.page.getByRole("row").filter({ hasText: "Ada Okafor" }).first().waitFor(),
       ),
-      page("activity", "Activity", (it) =>
-        main(it).getByText("Connections").first().waitFor(),
-      ),
-      page("results", "Results", (it) =>
-        main(it).getByRole("figure").nth(1).waitFor(),
-      ),
-      page("history", "History", (it) =>
-        main(it).getByText("created a poll").first().waitFor(),
-      ),
+      page("activity", "Activity", (it) => main(it).getByText("Connections").first().waitFor()),
+      page("results", "Results", (it) => main(it).getByRole("figure").nth(1).waitFor()),
+      page("history", "History", (it) => main(it).getByText("created a poll").first().waitFor()),
       page("announcements", "Announcements", (it) =>
         main(it).getByText("The workshop moves").first().waitFor(),
       ),
-      {
-        name: "new-announcement",
-        async go(it) {
-          await it.button("New announcement").click();
-          await it.dialog("New announcement").waitFor();
-        },
-        leave: escape,
-      },
-      page("invite", "Invite", (it) =>
-        it.page.getByRole("img", { name: /QR/ }).waitFor(),
-      ),
-      {
-        name: "created-link",
-        async go(it) {
-          await it.page.getByRole("radio", { name: /^One person/ }).check();
-          await it.button("Create link").click();
-          await it.button("Copy").first().waitFor();
-        },
-      },
+      covering("new-announcement", async (it) => {
+        await it.button("New announcement").click();
+        await it.dialog("New announcement").waitFor();
+      }),
+      page("invite", "Invite", (it) => it.page.getByRole("img", { name: /QR/ }).waitFor()),
+      stop("created-link", async (it) => {
+        await it.page.getByRole("radio", { name: /^One person/ }).check();
+        await it.button("Create link").click();
+        await it.button("Copy").first().waitFor();
+      }),
     ],
   },
 ];
 
 /** A page of the console. */
-function page(
-  path: string,
-  heading: string,
-  ready: (visitor: Visitor) => Promise<unknown>,
-): Stop {
+function page(path: string, heading: string, ready: (visitor: Visitor) => Promise<unknown>): Stop {
   return {
     name: path,
     async go(it) {

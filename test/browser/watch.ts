@@ -23,9 +23,7 @@ export class Watch {
     );
     await context.addInitScript(() => {
       document.addEventListener("securitypolicyviolation", (event) =>
-        globalThis.__violated(
-          `${event.violatedDirective} ${event.blockedURI} ${event.sample}`,
-        ),
+        globalThis.__violated(`${event.violatedDirective} ${event.blockedURI} ${event.sample}`),
       );
     });
     context.on("weberror", (error) =>

@@ -1,16 +1,10 @@
-import { SHORT } from "../suites.js";
+import { NIGHT } from "../support/night.js";
+import { until } from "../support/helper.js";
 import { infest, reader } from "./hostile.js";
-import {
-  eventually,
-  type Lifetime,
-  type Scheme,
-  Site,
-  textsOf,
-  type Visitor,
-} from "./kit.js";
+import { type Lifetime, type Scheme, Site, textsOf, type Visitor } from "./kit.js";
 import { ELSEWHERE, payloads } from "./payloads.js";
 import { scan } from "./scan.js";
-import t from "./tap.js";
+import t, { test } from "./tap.js";
 
 // Attackers talk to the server directly, and write into every field. Then a user
 // looks at every page. Nothing of it may run, load, or change the page.
@@ -34,7 +28,7 @@ const { stage, rooms, names, direct } = await infest(world);
  * questions, polls, and the rooms of Markdown and HTML hold every payload in any case.
  */
 const some = <T>(all: readonly T[], inLanding: number, byNight = 1): T[] =>
-  all.filter((_, at) => at % (SHORT ? inLanding : byNight) === 0);
+  all.filter((_, at) => at % (!NIGHT ? inLanding : byNight) === 0);
 
 const named = rooms.slice(0, names.length);
 /** Those whose modules are hostile. */
@@ -61,7 +55,7 @@ const PARSED = new RegExp(
 
 /** Waits until no part of a page is on its way any longer. */
 const settled = ({ page }: Visitor): Promise<void> =>
-  eventually("everything is loaded", async () => {
+  until(async () => {
     const loading = page.getByRole("status").filter({ hasText: "Loading" });
     return (await loading.count()) === 0;
   });
@@ -72,7 +66,7 @@ async function attend(t: Lifetime, scheme?: Scheme) {
   return world.during(t).bearer(reader, scheme ? { scheme } : {});
 }
 
-void t.test("the pages of attendees", async (t) => {
+test("the pages of attendees", async (t) => {
   const visitor = await attend(t);
   const { page } = visitor;
   // The dialogs of names, the menu of rooms.
@@ -87,7 +81,7 @@ void t.test("the pages of attendees", async (t) => {
   await t.test("messages, and who sent them", async (t) => {
     await page.goto(`${world.attend}#/rooms/${stage}`);
     await visitor.log.getByRole("article").first().waitFor();
-    await eventually("everything is loaded", async () => {
+    await until(async () => {
       const older = visitor.button("Show earlier messages");
       if (await older.isVisible()) await older.click().catch(() => {});
       await visitor.log.hover();
@@ -131,7 +125,7 @@ void t.test("the pages of attendees", async (t) => {
     await t.test(tab, async (t) => {
       await visitor.tab(tab).click();
       const panel = page.getByRole("tabpanel", { name: new RegExp(`^${tab}`) });
-      await eventually("all are there", async () => {
+      await until(async () => {
         if (tab === "People") return panel.getByText(reader.name).isVisible();
         const more = panel.getByRole("button", { name: /more/i });
         if (await more.isVisible()) await more.click().catch(() => {});
@@ -162,18 +156,14 @@ void t.test("the pages of attendees", async (t) => {
     const heading = page.getByRole("heading", { level: 1 });
     for (const { id, name } of [...some(named, 9), ...filled]) {
       await page.goto(`${world.attend}#/rooms/${id}`);
-      await eventually(
-        `the room ${name} is there`,
-        async () =>
-          squeeze((await heading.textContent()) ?? "") === squeeze(name),
-      );
+      await until(async () => squeeze((await heading.textContent()) ?? "") === squeeze(name));
       await settled(visitor);
       t.same(await look(visitor), [], name);
     }
   });
 });
 
-void t.test("links in what people write", async (t) => {
+test("links in what people write", async (t) => {
   const visitor = await attend(t);
   await visitor.page.goto(`${world.attend}#/rooms/${stage}`);
   await visitor.log.getByRole("article").first().waitFor();
@@ -194,12 +184,19 @@ void t.test("links in what people write", async (t) => {
   }
 });
 
-void t.test("the console", async (t) => {
+test("the console", async (t) => {
   const visitor = await world.during(t).host();
   const { page } = visitor;
   for (const title of [
-    ...["Look", "Keys", "Roles", "Rooms", "People", "Activity"],
-    ...["Announcements", "Invite", "JSON"],
+    "Look",
+    "Keys",
+    "Roles",
+    "Rooms",
+    "People",
+    "Activity",
+    "Announcements",
+    "Invite",
+    "JSON",
   ]) {
     await t.test(title, async (t) => {
       const word = title === "Look" ? "world" : title.toLowerCase();
@@ -213,12 +210,9 @@ void t.test("the console", async (t) => {
     visitor.watch.tolerate(PARSED);
     for (const { id, name } of [...some(named, 18, 9), ...some(filled, 3)]) {
       await page.goto(`${world.console}#/rooms/${id}`);
-      await eventually(
-        `the room ${name} is there`,
+      await until(
         // A field of one line leaves out line breaks.
-        async () =>
-          (await visitor.field("Name").inputValue()) ===
-          name.replaceAll("\n", ""),
+        async () => (await visitor.field("Name").inputValue()) === name.replaceAll("\n", ""),
       );
       await settled(visitor);
       t.same(await look(visitor), [], name);
@@ -226,7 +220,7 @@ void t.test("the console", async (t) => {
   });
 });
 
-void t.test("themes", async (t) => {
+test("themes", async (t) => {
   for (const text of some(payloads, 32, 8)) {
     const world = await site.world(t, {
       title: "Themes",
@@ -237,11 +231,7 @@ void t.test("themes", async (t) => {
     });
     const visitor = await world.visitor();
     await visitor.page.goto(world.attend);
-    await visitor
-      .button("Join")
-      .or(visitor.page.getByRole("button").first())
-      .first()
-      .waitFor();
+    await visitor.button("Join").or(visitor.page.getByRole("button").first()).first().waitFor();
     t.same(await look(visitor), [], text);
   }
 });

@@ -7,10 +7,7 @@ import type { Test } from "tap";
  * ports that takes one.
  * @returns its port.
  */
-export async function startBalancer(
-  t: Test,
-  ports: readonly number[],
-): Promise<number> {
+export async function startBalancer(t: Test, ports: readonly number[]): Promise<number> {
   const sockets = new Set<Socket>();
   let turn = 0;
   const server = createServer({ allowHalfOpen: true }, (client) => {

@@ -39,10 +39,10 @@ class Guest {
   #attempt(joined: () => void): void {
     const { world, channel } = this.question;
     const after = this.ids.at(-1) ?? 0;
-    const ws = new WebSocket(
-      `ws://127.0.0.1:${this.#port}/ws/world/${world}/`,
-      { perMessageDeflate: false, skipUTF8Validation: true },
-    );
+    const ws = new WebSocket(`ws://127.0.0.1:${this.#port}/ws/world/${world}/`, {
+      perMessageDeflate: false,
+      skipUTF8Validation: true,
+    });
     this.#ws = ws;
     /** What was pushed before the answer to the subscription. */
     const early: number[] = [];
@@ -129,9 +129,7 @@ async function answer(question: Question): Promise<unknown> {
     case "join":
       return join(question);
     case "count":
-      return guests.filter(
-        ({ isIn, ids }) => isIn && (ids.at(-1) ?? 0) >= question.last,
-      ).length;
+      return guests.filter(({ isIn, ids }) => isIn && (ids.at(-1) ?? 0) >= question.last).length;
     case "compare":
       return compare(question.expected);
     case "leave":

@@ -18,10 +18,7 @@ export interface Joined {
 
 /** What the process of a crowd is asked. */
 export type Question =
-  | Joined
-  | { do: "count"; last: number }
-  | { do: "compare"; expected: number[] }
-  | { do: "leave" };
+  Joined | { do: "count"; last: number } | { do: "compare"; expected: number[] } | { do: "leave" };
 
 /** How what came differs from what there is. */
 export interface Told {

@@ -3,23 +3,25 @@ import { join } from "node:path";
 import { Readable } from "node:stream";
 import pg from "pg";
 import t, { type Test } from "tap";
-import { furnished } from "../cli/furnished.js";
-import { entriesOf, oldArchive, tarOf, withRows } from "../cli/tar.js";
-import { openFiles } from "../../db/open-files.js";
 import { backup } from "../../db/maintenance/backup.js";
+import { check } from "../../db/maintenance/check.js";
 import { restore } from "../../db/maintenance/restore.js";
-import { NODES } from "../../db/postgres/engine/locks.js";
-import { versionOne } from "../db/old-database.js";
-import { startPostgres } from "../servers/postgres.js";
-import { startS3 } from "../servers/s3.js";
+import { openFiles } from "../../db/open-files.js";
+import { Database } from "../../db/engines/postgres/engine/database.js";
+import { NODES } from "../../db/engines/postgres/engine/locks.js";
+import { postgresStore } from "../../db/engines/postgres/index.js";
+import { contradictions, furnish } from "../contract/db/contradictions.js";
+import { sharedDatabases } from "../support/servers/postgres.js";
+import { NO_SERVERS, servers } from "../support/shared.js";
+import { testdir } from "../support/testdir.js";
+import { furnished } from "../protocol/commands/furnished.js";
+import { entriesOf, tarOf, withRows } from "../protocol/commands/archives.js";
 
 // Backups and restores on engines that machines share: what they refuse, and what
 // they leave.
 
-const postgres = await startPostgres();
-t.teardown(() => postgres.close());
-const s3 = await startS3(t);
-Object.assign(process.env, s3.variables);
+const postgres = sharedDatabases();
+const options = { skip: NO_SERVERS };
 const quiet = () => {};
 
 /** A backup with two files, and an empty place for it. */
@@ -32,7 +34,7 @@ async function prepared(t: Test) {
   const to = {
     dataDir: join(dir, "unused"),
     database: { url, pool: 2 },
-    bucket: await s3.newBucket(),
+    bucket: await (await servers()).newBucket(),
   };
   const files = await openFiles(to.dataDir, to.bucket);
   t.teardown(() => files.close());
@@ -53,7 +55,7 @@ async function prepared(t: Test) {
   return { archive, dir, keys, to, url, put, held, worlds };
 }
 
-void t.test("what a shared place refuses", async (t) => {
+void t.test("what a shared place refuses", options, async (t) => {
   const { archive, dir, keys, to, url, put, held, worlds } = await prepared(t);
   const refuses = async (says: RegExp, path = archive) => {
     await t.rejects(restore(path, to, quiet), { message: says });
@@ -73,11 +75,7 @@ void t.test("what a shared place refuses", async (t) => {
   await node.end();
 
   const entries = entriesOf(readFileSync(archive));
-  const cases: [
-    table: string,
-    says: RegExp,
-    change: (row: unknown) => unknown,
-  ][] = [
+  const cases: [table: string, says: RegExp, change: (row: unknown) => unknown][] = [
     [
       "rooms",
       /a row of rooms cannot be stored: .*foreign key/,
@@ -102,7 +100,10 @@ void t.test("what a shared place refuses", async (t) => {
   // What a killed restore leaves.
   await put(keys[0]!);
   t.match(await restore(archive, to, quiet), {
-    ...{ worlds: 1, rooms: 2, files: 2, untimed: 0 },
+    worlds: 1,
+    rooms: 2,
+    files: 2,
+    untimed: 0,
     name: /^the database .* at 127/,
   });
   t.same(await held(), keys);
@@ -112,27 +113,14 @@ void t.test("what a shared place refuses", async (t) => {
 
   await t.test("and what a backup of it has", async (t) => {
     const again = join(dir, "again.tar");
-    t.match(await backup(to, again, quiet), {
-      worlds: 1,
-      files: 2,
-      damaged: [],
-    });
+    t.match(await backup(to, again, quiet), { worlds: 1, files: 2, damaged: [] });
     const of = (path: string) =>
       entriesOf(readFileSync(path)).filter((one) => !/manifest/.test(one.path));
     t.strictSame(of(again), of(archive));
   });
 });
 
-void t.test("an older archive goes where rows go", async (t) => {
-  const { dir, to, worlds } = await prepared(t);
-  const archive = join(dir, "old.tar");
-  const old = readFileSync(join(versionOne(t), "foyer.db"));
-  writeFileSync(archive, tarOf(oldArchive(old, [])));
-  t.match(await restore(archive, to, quiet), { worlds: 1, rooms: 0 });
-  t.equal(await worlds(), 1);
-});
-
-void t.test("files in a bucket beside a database in a folder", async (t) => {
+void t.test("files in a bucket beside a database in a folder", options, async (t) => {
   const { archive, dir, keys, to, held } = await prepared(t);
   const place = { dataDir: join(dir, "restored"), bucket: to.bucket };
   t.match(await restore(archive, place, quiet), { worlds: 1, files: 2 });
@@ -141,4 +129,45 @@ void t.test("files in a bucket beside a database in a folder", async (t) => {
   t.notOk(existsSync(join(place.dataDir, "media")));
   const again = join(dir, "again.tar");
   t.match(await backup(place, again, quiet), { files: 2, damaged: [] });
+});
+
+void t.test("foyer check of PostgreSQL", options, async (t) => {
+  const url = await postgres.createDatabase();
+  const whole = new URL(url).pathname.slice(1);
+  const store = postgresStore(await Database.open({ url, pool: 2 }, { create: true }));
+  const event = await furnish(store);
+  await store.close();
+  /** What breaks it, and what is found. */
+  const cases = [
+    ...contradictions(event, "NULL"),
+    ["DROP INDEX rooms_by_name", "the index rooms_by_name is missing"],
+    [
+      "UPDATE pg_index SET indisvalid = FALSE WHERE indexrelid = 'rooms_by_name'::regclass",
+      "the index rooms_by_name is invalid",
+    ],
+  ] as const;
+
+  await t.test("what is whole has no findings", async (t) => {
+    const dataDir = testdir(t);
+    const place = { dataDir, database: { url, pool: 1 } };
+    const { findings, ...counts } = await check(place, () => {});
+    t.strictSame(findings, []);
+    t.match(counts, { worlds: 1, rooms: 1, files: 0, questions: 1, polls: 2 });
+    t.ok(counts.chat_events > 0);
+  });
+
+  await t.test("each contradiction has its words", async (t) => {
+    const dataDir = testdir(t);
+    for (const [breaking, finding] of cases) {
+      const broken = await postgres.createDatabase(undefined, whole);
+      await postgres.run(breaking, new URL(broken).pathname.slice(1));
+      const place = { dataDir, database: { url: broken, pool: 1 } };
+      const { findings } = await check(place, () => {});
+      t.strictSame(
+        findings.map(({ problem }) => problem),
+        [finding],
+        breaking,
+      );
+    }
+  });
 });

@@ -1,10 +1,8 @@
 import type { Test } from "tap";
 import type { Live } from "../../client/index.js";
-import { liveOf } from "../client/house.js";
-import { keyOf, tokenOf } from "../helper.js";
-import { Chatter } from "../system/chatter.js";
-import { verify, writeUntil } from "../system/conversation.js";
-import { Person } from "../system/person.js";
+import { liveOf } from "../protocol/client/house.js";
+import { Chatter, verify, writeUntil } from "../support/chatter.js";
+import { keyOf, tokenOf } from "../support/helper.js";
 import { startBalancer } from "./balancer.js";
 import { Crowd } from "./crowd.js";
 import { createRoom, type Node, SECONDS, within, WORLD } from "./kit.js";
@@ -29,19 +27,6 @@ export const liveAt = (t: Test, port: number, uid: string): Live =>
     },
   );
 
-/** A user with a token, over a connection that does not come back. */
-export async function personAt(
-  t: Test,
-  { port }: { port: number },
-  uid: string,
-  ...traits: string[]
-): Promise<Person> {
-  const person = await Person.connect(t, port, WORLD);
-  const profile = { display_name: uid };
-  const token = tokenOf(keyOf(WORLD), { uid, traits, profile });
-  return person.logIn({ token });
-}
-
 export class Talk {
   /** What the client of this project got: ids of events. */
   readonly heard: number[] = [];
@@ -62,22 +47,25 @@ export class Talk {
    * Lets people join who speak, and a crowd that listens.
    * @param nodes the crowd begins at the first; the others serve users who come back.
    */
-  static async start(
-    t: Test,
-    nodes: readonly Node[],
-    size: number,
-  ): Promise<Talk> {
+  static async start(t: Test, nodes: readonly Node[], size: number): Promise<Talk> {
     const room = await createRoom(nodes[0]!);
     const ports = nodes.map(({ port }) => port);
     const port = await startBalancer(t, ports);
     const speakers = await Promise.all(
       Array.from({ length: SPEAKERS }, async (_, i) => {
-        const speaker = new Chatter(t, `speaker-${i}`, room, port);
+        const name = `speaker-${i}`;
+        const speaker = new Chatter(name, room, () =>
+          nodes[0]!.logIn({ client_id: name }, `http://127.0.0.1:${port}`),
+        );
         return (await speaker.join()).connect();
       }),
     );
     const crowd = await Crowd.join(t, {
-      ...{ name: "guest", count: size, ports, world: WORLD, channel: room },
+      name: "guest",
+      count: size,
+      ports,
+      world: WORLD,
+      channel: room,
     });
     const talk = new Talk(t, room, port, speakers, crowd, size);
     await talk.#listen();
@@ -99,11 +87,7 @@ export class Talk {
 
   /** The id of the newest message that was acknowledged. */
   get last(): number {
-    return Math.max(
-      ...this.speakers.flatMap(({ acknowledged }) => [
-        ...acknowledged.values(),
-      ]),
-    );
+    return Math.max(...this.speakers.flatMap(({ acknowledged }) => [...acknowledged.values()]));
   }
 
   /** Waits until some more messages were acknowledged. */
@@ -123,11 +107,9 @@ export class Talk {
     const { last, size } = this;
     let count = 0;
     const isSo = async () => (count = await this.crowd.count(last)) === size;
-    return within(limit, "everybody has caught up", isSo, since).catch(
-      (error: unknown) => {
-        throw new Error(`${String(error)}; ${count} of ${size} have`);
-      },
-    );
+    return within(limit, "everybody has caught up", isSo, since).catch((error: unknown) => {
+      throw new Error(`${String(error)}; ${count} of ${size} have`);
+    });
   }
 
   /**
@@ -151,9 +133,7 @@ export class Talk {
     const last = await verify(t, speakers, speakers);
     await this.caughtUp(60 * SECONDS);
     const history = await speakers[0]!.history();
-    const ids = history
-      .map(({ event_id }) => event_id)
-      .filter((id) => id <= last);
+    const ids = history.map(({ event_id }) => event_id).filter((id) => id <= last);
     const { faults, first } = await crowd.compare(ids);
     t.equal(faults, 0, `the crowd got all ${ids.length} events once: ${first}`);
     const isThere = () => this.heard.includes(last);

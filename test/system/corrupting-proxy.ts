@@ -85,8 +85,8 @@ export async function startCorrupting(
 
   const sockets = new WebSocketServer({ noServer: true });
   // A busy machine may notice late that a connection has ended for want of requests.
-  const patience = { keepAliveTimeout: 600_000 };
-  const server = createServer(patience, (incoming, outgoing) => {
+  const options = { keepAliveTimeout: 600_000 };
+  const server = createServer(options, (incoming, outgoing) => {
     const { method, url: path, headers } = incoming;
     if (busy-- > 0) {
       outgoing.writeHead(429, { "retry-after": "1" }).end();
@@ -99,13 +99,9 @@ export async function startCorrupting(
     incoming.pipe(passed);
   });
   server.on("upgrade", (incoming, socket, head) => {
-    sockets.handleUpgrade(incoming, socket, head, (accepted) =>
-      join(accepted, incoming.url!),
-    );
+    sockets.handleUpgrade(incoming, socket, head, (accepted) => join(accepted, incoming.url!));
   });
-  await new Promise<void>((resolve) =>
-    server.listen(0, "127.0.0.1", () => resolve()),
-  );
+  await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", () => resolve()));
   t.teardown(() => {
     for (const { socket } of lines) socket.terminate();
     server.closeAllConnections();

@@ -43,9 +43,7 @@ export const corruptions: Record<string, { corrupt: Corrupt; says: RegExp }> = {
   },
   "a push comes twice": {
     corrupt: ({ name, to, text }) =>
-      name === "question.created_or_updated" && to === "silenced"
-        ? [text, text]
-        : [text],
+      name === "question.created_or_updated" && to === "silenced" ? [text, text] : [text],
     says: /silenced: gets \[\["question.*\["question.*\], not \[question/,
   },
   "a push goes to an outsider": {

@@ -3,7 +3,9 @@ import { createServer, request } from "node:http";
 import type { AddressInfo } from "node:net";
 import { chromium } from "playwright-core";
 import t, { type Test } from "tap";
-import { keyOf, listen, serve, tokenOf, worldOf } from "../helper.js";
+import { keyOf, tokenOf } from "../support/helper.js";
+import { NIGHT } from "../support/night.js";
+import { demo, startServer } from "../support/server.js";
 
 const CHROMIUM = process.env.CHROMIUM ?? "/usr/bin/chromium";
 
@@ -22,16 +24,14 @@ async function proxyTo(t: Test, port: number): Promise<string> {
   return `http://127.0.0.1:${(proxy.address() as AddressInfo).port}/foyer`;
 }
 
-void t.test("the page in a browser", async (t) => {
-  if (!existsSync(CHROMIUM)) {
-    t.comment(`no browser at ${CHROMIUM}: set CHROMIUM to try the page`);
-    return;
-  }
-  const { app } = await serve(t, [
-    worldOf("sample", { config: { JWT_secrets: [keyOf("demo")] } }),
-  ]);
-  const port = await listen(app);
-  const direct = `http://127.0.0.1:${port}`;
+const skip =
+  (!NIGHT && "the documents are no part of what runs") ||
+  (!existsSync(CHROMIUM) && `no browser at ${CHROMIUM}: set CHROMIUM`);
+
+void t.test("the pages of the documents in a browser", { skip }, async (t) => {
+  const { port, baseUrl: direct } = await startServer(t, {
+    worlds: [demo({ id: "sample", title: "The sample", config: { JWT_secrets: [keyOf("demo")] } })],
+  });
   const token = tokenOf(keyOf("demo"), { uid: "7", traits: ["admin", "api"] });
   const browser = await chromium.launch({
     executablePath: CHROMIUM,
@@ -66,24 +66,17 @@ void t.test("the page in a browser", async (t) => {
 
     // A token is given once; the world of the demo is there already.
     await page.click("button.authorize");
-    await page.fill(
-      ".auth-container input[aria-label='auth-bearer-value']",
-      token,
-    );
+    await page.fill(".auth-container input[aria-label='auth-bearer-value']", token);
     await page.click(".auth-container button[type=submit]");
     await page.click("button.btn-done");
     await page.click("#operations-worlds-getWorld .opblock-summary-control");
     await page.click("#operations-worlds-getWorld button.execute");
-    const body = page.locator(
-      "#operations-worlds-getWorld .live-responses-table .highlight-code",
-    );
+    const body = page.locator("#operations-worlds-getWorld .live-responses-table .highlight-code");
     await body.first().waitFor();
     t.match(await body.first().innerText(), /The sample/, "the world is shown");
 
     await page.setViewportSize({ width: 360, height: 640 });
-    const width = await page.evaluate(
-      () => document.documentElement.scrollWidth,
-    );
+    const width = await page.evaluate(() => document.documentElement.scrollWidth);
     t.ok(width <= 360, `it fits a phone: ${width}`);
 
     await page.click("a[href=live]");
@@ -92,9 +85,7 @@ void t.test("the page in a browser", async (t) => {
     await page.click("nav a[href='#command-room.enter']");
     const section = page.locator("section:has(#command-room\\.enter)");
     t.ok(
-      await section.evaluate(
-        (element) => element.getBoundingClientRect().top < 100,
-      ),
+      await section.evaluate((element) => element.getBoundingClientRect().top < 100),
       "a link leads to its command",
     );
     const { fontFamily, width: pageWidth } = await page.evaluate(() => ({
@@ -120,9 +111,7 @@ void t.test("the page in a browser", async (t) => {
     await page.waitForURL(`${base}/docs/guides/*`);
     t.match(await page.locator("main").innerText(), "DATABASE_POOL");
     await page.goto(`${base}/docs/guides/configure`);
-    const guide = await page.evaluate(
-      () => document.documentElement.scrollWidth,
-    );
+    const guide = await page.evaluate(() => document.documentElement.scrollWidth);
     t.ok(guide <= 360, `a guide fits a phone: ${guide}`);
     await page.goto(`${base}/docs/#/worlds/getWorld`);
     await page.waitForURL(`${base}/docs/api#/worlds/getWorld`);

@@ -1,4 +1,4 @@
-import { GUEST, PDF } from "../files.js";
+import { GUEST, PDF } from "../support/files.js";
 
 // Requests to a server in another process.
 
@@ -67,8 +67,7 @@ export async function upload(
 }
 
 /** The path of a file that was uploaded. */
-export const pathOf = ({ body }: Answer): string =>
-  new URL((body as { url: string }).url).pathname;
+export const pathOf = ({ body }: Answer): string => new URL((body as { url: string }).url).pathname;
 
 /** The status of an answer; 0 if none comes. */
 export const statusOf = (answer: Promise<Answer>): Promise<number> =>

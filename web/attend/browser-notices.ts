@@ -17,8 +17,7 @@ export function noticesOf(session: Session): BrowserNotices {
     notices = new BrowserNotices(session.live, {
       worker: () => workerOf(session.baseUrl, session.world),
       permission: () =>
-        (globalThis as { Notification?: typeof Notification }).Notification
-          ?.permission,
+        (globalThis as { Notification?: typeof Notification }).Notification?.permission,
       ask: () => Notification.requestPermission(),
     });
     known.set(session, notices);

@@ -18,11 +18,7 @@ export async function start(
   english?: ConsoleMessages,
 ): Promise<void> {
   const page = readPage(document);
-  const language = choose([
-    browserShelf().getItem(LANGUAGE),
-    page.locale,
-    ...navigator.languages,
-  ]);
+  const language = choose([browserShelf().getItem(LANGUAGE), page.locale, ...navigator.languages]);
   await useLanguage(language, english);
   document.documentElement.lang = language;
   for (const [name, value] of Object.entries(themeProperties(page.theme))) {

@@ -21,8 +21,7 @@ export interface ConsoleTools {
 
 const KEY = Symbol("console");
 
-export const provideConsole = (tools: ConsoleTools): ConsoleTools =>
-  setContext(KEY, tools);
+export const provideConsole = (tools: ConsoleTools): ConsoleTools => setContext(KEY, tools);
 
 /** Returns the console's services. */
 export const useConsole = (): ConsoleTools => getContext<ConsoleTools>(KEY);

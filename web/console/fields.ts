@@ -38,6 +38,4 @@ export const sessionFields: Names = {
 
 /** The name of a field; one without a name stands for itself. */
 export const fieldName = (names: Names, field: string): string =>
-  Object.hasOwn(names, field)
-    ? t(names[field]!)
-    : field.replace(/^config\./, "");
+  Object.hasOwn(names, field) ? t(names[field]!) : field.replace(/^config\./, "");

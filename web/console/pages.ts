@@ -22,12 +22,10 @@ export interface ConsolePage {
 }
 
 /** Whether a user may use the HTTP API of a world, above all its keys. */
-export const hasKeys = (state: LiveState) =>
-  may(state, "world:api") && may(state, "world:secrets");
+export const hasKeys = (state: LiveState) => may(state, "world:api") && may(state, "world:secrets");
 
 /** Whether a user may read what happened: results and the history. */
-const hasFeed = (state: LiveState) =>
-  may(state, "world:api") && may(state, "world:feed");
+const hasFeed = (state: LiveState) => may(state, "world:api") && may(state, "world:feed");
 
 /** All pages, in the order of the navigation. */
 export const pages: readonly ConsolePage[] = [
@@ -55,8 +53,7 @@ export const pages: readonly ConsolePage[] = [
     group: "Event",
     // `program.update` has no word of its own: without a rule, it is `room.update`.
     isFor: (state) =>
-      may(state, "world:api") &&
-      (may(state, "world:update") || mayAnywhere(state, "room:update")),
+      may(state, "world:api") && (may(state, "world:update") || mayAnywhere(state, "room:update")),
     load: () => import("./program/Program.svelte"),
   },
   {
@@ -65,8 +62,7 @@ export const pages: readonly ConsolePage[] = [
     icon: "stage",
     group: "Event",
     isFor: (state) =>
-      mayAnywhere(state, "room:update", "room:delete") ||
-      may(state, "world:rooms.create.stage"),
+      mayAnywhere(state, "room:update", "room:delete") || may(state, "world:rooms.create.stage"),
     load: () => import("./rooms/Rooms.svelte"),
   },
   {
@@ -90,8 +86,7 @@ export const pages: readonly ConsolePage[] = [
     label: "console.people",
     icon: "people",
     group: "People",
-    isFor: (state) =>
-      may(state, "world:users.list") || may(state, "world:users.manage"),
+    isFor: (state) => may(state, "world:users.list") || may(state, "world:users.manage"),
     load: () => import("./people/People.svelte"),
   },
   {

@@ -23,10 +23,8 @@ export const de: Messages = {
   },
   provider: {
     signIn: "Mit {name} anmelden",
-    denied:
-      "Die Anmeldung wurde nicht abgeschlossen. Sie können es noch einmal versuchen.",
-    expired:
-      "Die Anmeldung hat zu lange gedauert. Bitte versuchen Sie es noch einmal.",
+    denied: "Die Anmeldung wurde nicht abgeschlossen. Sie können es noch einmal versuchen.",
+    expired: "Die Anmeldung hat zu lange gedauert. Bitte versuchen Sie es noch einmal.",
     unavailable:
       "Der Anmeldedienst antwortet nicht. Bitte versuchen Sie es in ein paar Minuten noch einmal.",
     failed:
@@ -48,17 +46,12 @@ export const de: Messages = {
     connecting: "Verbindung wird hergestellt …",
     offline: "Sie sind offline.",
     away: "Der Server antwortet nicht.",
-    retryIn: {
-      one: "Nächster Versuch in {n} Sekunde",
-      other: "Nächster Versuch in {n} Sekunden",
-    },
+    retryIn: { one: "Nächster Versuch in {n} Sekunde", other: "Nächster Versuch in {n} Sekunden" },
     tryNow: "Jetzt versuchen",
     isNew: "Foyer läuft",
-    isNewText:
-      "Um Ihre Veranstaltung einzurichten, öffnen Sie den Link im Terminal.",
+    isNewText: "Um Ihre Veranstaltung einzurichten, öffnen Sie den Link im Terminal.",
     nowhere: "Hier ist keine Veranstaltung",
-    nowhereText:
-      "Prüfen Sie die Adresse oder fragen Sie die Veranstalter nach einem Link.",
+    nowhereText: "Prüfen Sie die Adresse oder fragen Sie die Veranstalter nach einem Link.",
     preview: "Vorschau",
     previewAs: "Sie sehen die Veranstaltung als: {name}.",
     previewLeft: {
@@ -78,8 +71,7 @@ export const de: Messages = {
     denied: "Kein Zugang",
     deniedText:
       "Mit diesem Link kommen Sie nicht in die Veranstaltung. Wenn Sie einen anderen haben, öffnen Sie ihn.",
-    reopens:
-      "Sobald die Veranstaltung für Sie offen ist, kommen Sie von selbst hinein.",
+    reopens: "Sobald die Veranstaltung für Sie offen ist, kommen Sie von selbst hinein.",
     hostOnly: "Die Regieansicht ist für das Team",
     hostOnlyText:
       "Öffnen Sie in diesem Browser zuerst Ihren Link zur Veranstaltung oder zur Konsole.",
@@ -105,10 +97,7 @@ export const de: Messages = {
     newMentions: { one: "{n} neue Erwähnung", other: "{n} neue Erwähnungen" },
     newMessages: { one: "{n} neue Nachricht", other: "{n} neue Nachrichten" },
     unread: "ungelesen",
-    questionsWait: {
-      one: "{n} Frage zu prüfen",
-      other: "{n} Fragen zu prüfen",
-    },
+    questionsWait: { one: "{n} Frage zu prüfen", other: "{n} Fragen zu prüfen" },
     waiting: { one: "{n} wartet", other: "{n} warten" },
     nobody: "niemand hier",
     people: { one: "{n} Person", other: "{n} Personen" },
@@ -120,16 +109,14 @@ export const de: Messages = {
     roomGoneText: "Er wurde entfernt oder ist für Sie nicht offen.",
     goTo: "Zu {room}",
     roomEmpty: "Hier ist noch nichts",
-    roomEmptyText:
-      "Die Veranstalter haben diesen Raum noch nicht eingerichtet.",
+    roomEmptyText: "Die Veranstalter haben diesen Raum noch nicht eingerichtet.",
     roomLost: "Sie konnten diesen Raum nicht betreten.",
     now: "Jetzt",
     nextAt: "Danach, {time}: {title}",
     less: "Weniger",
     about: "Über diesen Raum",
     parts: "Teile dieses Raums",
-    unknownModule:
-      "Dieser Raum hat etwas, das diese Seite nicht anzeigen kann: {type}",
+    unknownModule: "Dieser Raum hat etwas, das diese Seite nicht anzeigen kann: {type}",
     moduleFailed: "„{name}“ konnte nicht geladen werden.",
     announcement: "Ankündigung",
     dismiss: "Ausblenden",
@@ -153,8 +140,7 @@ export const de: Messages = {
     changePicture: "Bild ändern",
     removePicture: "Bild entfernen",
     pictureHint: "Höchstens {limit}.",
-    pictureTooLarge:
-      "Diese Datei ist {size} groß. Erlaubt sind höchstens {limit}.",
+    pictureTooLarge: "Diese Datei ist {size} groß. Erlaubt sind höchstens {limit}.",
     uploading: "Wird hochgeladen …",
     notices: "Benachrichtigungen",
     noticesHint:
@@ -179,8 +165,7 @@ export const de: Messages = {
     unblock: "Nicht mehr blockieren",
     silence: "Stummschalten",
     silenceTitle: "{name} stummschalten?",
-    silenceText:
-      "Lesen geht weiterhin, Schreiben, Reagieren und Abstimmen nicht.",
+    silenceText: "Lesen geht weiterhin, Schreiben, Reagieren und Abstimmen nicht.",
     silenced: "Stummgeschaltet",
     ban: "Ausschließen",
     banTitle: "{name} ausschließen?",
@@ -217,28 +202,20 @@ export const de: Messages = {
     selected: { one: "{n} ausgewählt", other: "{n} ausgewählt" },
     deleteManyText: {
       one: "Sie verschwindet für alle. Das lässt sich nicht rückgängig machen.",
-      other:
-        "Sie verschwinden für alle. Das lässt sich nicht rückgängig machen.",
+      other: "Sie verschwinden für alle. Das lässt sich nicht rückgängig machen.",
     },
-    deleteMany: {
-      one: "{n} Nachricht löschen?",
-      other: "{n} Nachrichten löschen?",
-    },
+    deleteMany: { one: "{n} Nachricht löschen?", other: "{n} Nachrichten löschen?" },
     banDelete: "Auch die Nachrichten der Person in diesem Chat löschen",
     find: "Nachrichten suchen",
-    findHint: "Wörter oder ein Name",
+    findHint: "Wörter einer Nachricht",
     foundNone: "Keine Nachrichten gefunden.",
-    foundBack: "Durchsucht bis {date}.",
-    findOn: "Weiter zurück suchen",
+    findOn: "Ältere zeigen",
     showMore: "Mehr anzeigen",
     showLess: "Weniger anzeigen",
     older: "Frühere Nachrichten anzeigen",
     newer: "Spätere Nachrichten anzeigen",
     jump: "Zur neuesten springen",
-    jumpNew: {
-      one: "Zur neuesten springen ({n} neue)",
-      other: "Zur neuesten springen ({n} neue)",
-    },
+    jumpNew: { one: "Zur neuesten springen ({n} neue)", other: "Zur neuesten springen ({n} neue)" },
     unread: "Neu",
     today: "Heute",
     yesterday: "Gestern",
@@ -249,10 +226,7 @@ export const de: Messages = {
     joined: "Beigetreten: {names}",
     left: "Gegangen: {names}",
     others: { one: "{n} weitere Person", other: "{n} weitere" },
-    deleted: {
-      one: "Eine Nachricht wurde gelöscht",
-      other: "{n} Nachrichten wurden gelöscht",
-    },
+    deleted: { one: "Eine Nachricht wurde gelöscht", other: "{n} Nachrichten wurden gelöscht" },
     pollOpened: "Eine Umfrage wurde eröffnet",
     pollClosed: "Eine Umfrage wurde geschlossen",
     pollChanged: "Eine Umfrage hat sich geändert",
@@ -279,10 +253,8 @@ export const de: Messages = {
     uploadType: "Dateien dieser Art sind nicht erlaubt.",
     uploadSize: "Die Datei ist größer als {limit}.",
     uploadDenied: "Sie dürfen hier keine Dateien hochladen.",
-    uploadBusy:
-      "Der Server ist ausgelastet. Versuchen Sie es gleich noch einmal.",
-    uploadNetwork:
-      "Das Hochladen hat nicht geklappt. Prüfen Sie Ihre Verbindung.",
+    uploadBusy: "Der Server ist ausgelastet. Versuchen Sie es gleich noch einmal.",
+    uploadNetwork: "Das Hochladen hat nicht geklappt. Prüfen Sie Ihre Verbindung.",
     sending: "Wird gesendet …",
     waiting: "Wird gesendet, sobald die Verbindung steht …",
     notSent: "Nicht gesendet.",
@@ -290,15 +262,12 @@ export const de: Messages = {
     tooFast: "Nicht gesendet: zu viele Nachrichten auf einmal.",
     tooLong: "Nicht gesendet: Die Nachricht ist zu lang.",
     sendDenied: "Nicht gesendet: Sie dürfen hier nicht schreiben.",
-    needsName:
-      "Nicht gesendet: Sie brauchen einen Namen. Wählen Sie einen im Profil.",
+    needsName: "Nicht gesendet: Sie brauchen einen Namen. Wählen Sie einen im Profil.",
     change: "Noch einmal bearbeiten",
     deleteTitle: "Diese Nachricht löschen?",
-    deleteText:
-      "Sie verschwindet für alle. Das lässt sich nicht rückgängig machen.",
+    deleteText: "Sie verschwindet für alle. Das lässt sich nicht rückgängig machen.",
     silenceTitle: "{name} stummschalten?",
-    silenceText:
-      "Diese Person kann weiter lesen, aber nicht schreiben, abstimmen oder fragen.",
+    silenceText: "Diese Person kann weiter lesen, aber nicht schreiben, abstimmen oder fragen.",
     silenced: "{name} ist stummgeschaltet.",
     banTitle: "{name} ausschließen?",
     banned: "{name} ist ausgeschlossen.",
@@ -315,8 +284,7 @@ export const de: Messages = {
   program: {
     title: "Programm",
     none: "Noch kein Programm",
-    noneText:
-      "Sobald die Veranstalter Programmpunkte veröffentlichen, stehen sie hier.",
+    noneText: "Sobald die Veranstalter Programmpunkte veröffentlichen, stehen sie hier.",
     gone: "Dieser Programmpunkt ist nicht im Programm",
     goneText: "Er wurde entfernt oder ist für Sie nicht freigegeben.",
     toProgram: "Zum Programm",
@@ -325,8 +293,7 @@ export const de: Messages = {
     search: "Programm durchsuchen",
     found: { one: "{n} Programmpunkt", other: "{n} Programmpunkte" },
     nothing: "Nichts gefunden",
-    nothingText:
-      "Versuchen Sie es mit einem anderen Wort oder lassen Sie sich alles anzeigen.",
+    nothingText: "Versuchen Sie es mit einem anderen Wort oder lassen Sie sich alles anzeigen.",
     showAll: "Alles anzeigen",
     track: "Themenreihe",
     allTracks: "Alle Themenreihen",
@@ -334,8 +301,7 @@ export const de: Messages = {
     allRooms: "Alle Räume",
     favorites: "Favoriten",
     noFavorites: "Noch keine Favoriten",
-    noFavoritesText:
-      "Markieren Sie Programmpunkte mit dem Stern, dann finden Sie sie hier wieder.",
+    noFavoritesText: "Markieren Sie Programmpunkte mit dem Stern, dann finden Sie sie hier wieder.",
     favorite: "Zu den Favoriten: {title}",
     tooMany: "Mehr Favoriten sind nicht möglich.",
     earlier: {
@@ -487,11 +453,9 @@ export const de: Messages = {
     newest: "Neueste",
     oldest: "Älteste",
     scan: "Scannen und mitmachen",
-    welcomeText:
-      "Scannen Sie den Code, um mitzureden, zu fragen und abzustimmen.",
+    welcomeText: "Scannen Sie den Code, um mitzureden, zu fragen und abzustimmen.",
     askText: "Scannen Sie den Code und stellen Sie Ihre Frage.",
-    voteText:
-      "Scannen Sie den Code, um abzustimmen, sobald eine Umfrage läuft.",
+    voteText: "Scannen Sie den Code, um abzustimmen, sobald eine Umfrage läuft.",
   },
   polls: {
     vote: "Abstimmen",
@@ -530,20 +494,14 @@ export const de: Messages = {
     deleteTitle: "Diese Umfrage löschen?",
     deleteText: "Die Umfrage und ihre Stimmen werden endgültig gelöscht.",
     votes: { one: "{n} Stimme", other: "{n} Stimmen" },
-    share: {
-      one: "{percent} %, {n} Stimme",
-      other: "{percent} %, {n} Stimmen",
-    },
+    share: { one: "{percent} %, {n} Stimme", other: "{percent} %, {n} Stimmen" },
     chosen: "Ihre Wahl",
     voteFirst: "Das Ergebnis sehen Sie, wenn Sie abgestimmt haben.",
     several: "Mehrere Antworten sind möglich.",
     isMulti: "Mehrere Antworten erlauben",
     withdraw: "Stimme zurückziehen",
     final: "Endergebnis",
-    archivedCount: {
-      one: "{n} archivierte Umfrage",
-      other: "{n} archivierte Umfragen",
-    },
+    archivedCount: { one: "{n} archivierte Umfrage", other: "{n} archivierte Umfragen" },
     empty: "Noch keine Umfragen",
     emptyText: "Umfragen erscheinen hier, sobald sie beginnen.",
     emptyManage: "Legen Sie eine an und öffnen Sie sie, wenn es so weit ist.",

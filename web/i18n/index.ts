@@ -68,15 +68,9 @@ export const choose = (preferred: readonly (string | null)[]): string =>
  * @param english the words of the console, if the page needs them: those without a translation
  *   stay as they are.
  */
-export async function useLanguage(
-  code: string,
-  english?: ConsoleMessages,
-): Promise<void> {
+export async function useLanguage(code: string, english?: ConsoleMessages): Promise<void> {
   const { load, loadConsole } = languages[code]!;
-  const parts = await Promise.all([
-    load(),
-    english && (loadConsole?.() ?? english),
-  ]);
+  const parts = await Promise.all([load(), english && (loadConsole?.() ?? english)]);
   messages = { ...parts[0], ...parts[1] };
   language = code;
   plurals = new Intl.PluralRules(code);
@@ -86,10 +80,7 @@ export async function useLanguage(
  * A message in the language in use.
  * @param values what stands for `{name}` in it; `n` chooses the form of a number.
  */
-export function t(
-  key: Key,
-  values: Record<string, string | number> = {},
-): string {
+export function t(key: Key, values: Record<string, string | number> = {}): string {
   const [section, name] = key.split(".") as [Section, string];
   const entry = (messages[section] as Record<string, Entry>)[name]!;
   const text =

@@ -11,10 +11,7 @@ export function nameOf(user: Named | undefined): string | undefined {
 }
 
 /** The picture of a user, on this server; undefined without one. */
-export function pictureOf(
-  user: Named | undefined,
-  base: string,
-): string | undefined {
+export function pictureOf(user: Named | undefined, base: string): string | undefined {
   const avatar = user?.profile["avatar"];
   if (typeof avatar !== "object" || avatar === null) return undefined;
   return mediaAddress((avatar as { url?: unknown }).url, base);

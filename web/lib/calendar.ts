@@ -41,8 +41,7 @@ const escaped = (text: string): string =>
     // oxlint-disable-next-line no-control-regex
     .replace(/[\u0000-\u0008\u000b-\u001f\u007f]/g, "");
 
-const utc = (time: number): string =>
-  new Date(time).toISOString().replace(/[-:]|\.\d{3}/g, "");
+const utc = (time: number): string => new Date(time).toISOString().replace(/[-:]|\.\d{3}/g, "");
 
 /** A calendar with one entry. @param now in milliseconds since 1970. */
 export const calendarOf = (entry: Entry, now: number): string =>

@@ -13,8 +13,12 @@ export function datesText(
   const timeZone = zoneOr(timezone);
   const day = { day: "numeric", month: "long", year: "numeric" } as const;
   const full = new Intl.DateTimeFormat(locale, {
-    ...{ weekday: "long", ...day, timeZone },
-    ...{ hour: "numeric", minute: "2-digit", timeZoneName: "short" },
+    weekday: "long",
+    ...day,
+    timeZone,
+    hour: "numeric",
+    minute: "2-digit",
+    timeZoneName: "short",
   });
   const start = Date.parse(starts_at);
   if (ends_at === undefined) return full.format(start);

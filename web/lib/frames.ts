@@ -7,9 +7,7 @@ export function youtubeId(text: unknown): string | undefined {
   if (typeof text !== "string") return undefined;
   const trimmed = text.trim();
   if (/^[\w-]{6,20}$/.test(trimmed)) return trimmed;
-  const address = webAddress(
-    /^https?:/i.test(trimmed) ? trimmed : `https://${trimmed}`,
-  );
+  const address = webAddress(/^https?:/i.test(trimmed) ? trimmed : `https://${trimmed}`);
   if (!address) return undefined;
   const { hostname, pathname, searchParams } = new URL(address);
   const host = hostname.replace(/^(www|m|music)\./, "");
@@ -39,23 +37,13 @@ export interface Consent {
  *   host, which count for its subdomains too, and `default`.
  * @param url the address of the frame.
  */
-export function consentOf(
-  blockers: Readonly<Record<string, unknown>>,
-  url: string,
-): Consent {
+export function consentOf(blockers: Readonly<Record<string, unknown>>, url: string): Consent {
   const { host, hostname } = new URL(url);
   const names = [host, ...parents(hostname), "default"];
   const name = names.find((name) => Object.hasOwn(blockers, name));
-  const rule = (name === undefined ? {} : (blockers[name] ?? {})) as Record<
-    string,
-    unknown
-  >;
+  const rule = (name === undefined ? {} : (blockers[name] ?? {})) as Record<string, unknown>;
   const policy = webAddress(rule["policy_url"]);
-  return {
-    isNeeded: rule["enabled"] === true,
-    host,
-    ...(policy && { policy }),
-  };
+  return { isNeeded: rule["enabled"] === true, host, ...(policy && { policy }) };
 }
 
 /** A name and the domains that it is in, the longest first. */
@@ -88,7 +76,10 @@ export const frameAddress = (
  */
 export const sandboxOf = (url: string, origin: string): string =>
   [
-    ...["allow-scripts", "allow-forms", "allow-popups", "allow-presentation"],
+    "allow-scripts",
+    "allow-forms",
+    "allow-popups",
+    "allow-presentation",
     ...(new URL(url).origin === origin ? [] : ["allow-same-origin"]),
   ].join(" ");
 
@@ -98,8 +89,8 @@ export const sandboxOf = (url: string, origin: string): string =>
  */
 export const allowOf = (config: Readonly<Record<string, unknown>>): string =>
   [
-    ...(config["call"] === true
-      ? ["camera", "microphone", "display-capture"]
-      : []),
-    ...["autoplay", "fullscreen", "picture-in-picture"],
+    ...(config["call"] === true ? ["camera", "microphone", "display-capture"] : []),
+    "autoplay",
+    "fullscreen",
+    "picture-in-picture",
   ].join("; ");

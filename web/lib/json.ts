@@ -6,8 +6,7 @@ export function isSame(a: unknown, b: unknown): boolean {
   const keys = Object.keys(a).filter((key) => valueIn(a, key) !== undefined);
   const others = Object.keys(b).filter((key) => valueIn(b, key) !== undefined);
   return (
-    keys.length === others.length &&
-    keys.every((key) => isSame(valueIn(a, key), valueIn(b, key)))
+    keys.length === others.length && keys.every((key) => isSame(valueIn(a, key), valueIn(b, key)))
   );
 }
 
@@ -15,5 +14,4 @@ const valueIn = (of: object, key: string): unknown =>
   Object.hasOwn(of, key) ? (of as Record<string, unknown>)[key] : undefined;
 
 /** A value of JSON, for people to read. */
-export const jsonText = (value: unknown): string =>
-  JSON.stringify(value, null, 2);
+export const jsonText = (value: unknown): string => JSON.stringify(value, null, 2);

@@ -7,9 +7,32 @@ import { mediaAddress, webAddress } from "./addresses.js";
 
 const ALLOWED = {
   ALLOWED_TAGS: [
-    ...["p", "br", "hr", "blockquote", "pre", "code", "ul", "ol", "li"],
-    ...["strong", "em", "del", "a", "img", "h1", "h2", "h3", "h4", "h5", "h6"],
-    ...["table", "thead", "tbody", "tr", "th", "td"],
+    "p",
+    "br",
+    "hr",
+    "blockquote",
+    "pre",
+    "code",
+    "ul",
+    "ol",
+    "li",
+    "strong",
+    "em",
+    "del",
+    "a",
+    "img",
+    "h1",
+    "h2",
+    "h3",
+    "h4",
+    "h5",
+    "h6",
+    "table",
+    "thead",
+    "tbody",
+    "tr",
+    "th",
+    "td",
   ],
   ALLOWED_ATTR: ["href", "src", "alt", "title", "start", "align"],
   ALLOW_DATA_ATTR: false,
@@ -26,24 +49,45 @@ const lines = new Marked({ tokenizer: { tag: () => undefined } });
  *   become links.
  * @param inline without paragraphs, headings, HTML and the like, as in a chat.
  */
-export function renderMarkdown(
-  text: string,
-  base: string,
-  inline = false,
-): DocumentFragment {
+export function renderMarkdown(text: string, base: string, inline = false): DocumentFragment {
   const options = { async: false, gfm: true, breaks: true } as const;
-  const html = inline
-    ? lines.parseInline(text, options)
-    : marked.parse(text, options);
+  const html = inline ? lines.parseInline(text, options) : marked.parse(text, options);
   return sanitized(html, base, []);
 }
 
 /** The additional elements of a page in HTML. */
 const PAGE_TAGS = [
-  ...["div", "section", "article", "header", "footer", "span", "address"],
-  ...["figure", "figcaption", "dl", "dt", "dd", "details", "summary"],
-  ...["b", "i", "u", "s", "small", "sub", "sup", "mark", "kbd", "q", "cite"],
-  ...["abbr", "time", "caption", "tfoot", "col", "colgroup"],
+  "div",
+  "section",
+  "article",
+  "header",
+  "footer",
+  "span",
+  "address",
+  "figure",
+  "figcaption",
+  "dl",
+  "dt",
+  "dd",
+  "details",
+  "summary",
+  "b",
+  "i",
+  "u",
+  "s",
+  "small",
+  "sub",
+  "sup",
+  "mark",
+  "kbd",
+  "q",
+  "cite",
+  "abbr",
+  "time",
+  "caption",
+  "tfoot",
+  "col",
+  "colgroup",
 ];
 
 /**
@@ -53,11 +97,7 @@ const PAGE_TAGS = [
 export const renderHtml = (html: string, base: string): DocumentFragment =>
   sanitized(html, base, PAGE_TAGS);
 
-function sanitized(
-  html: string,
-  base: string,
-  moreTags: readonly string[],
-): DocumentFragment {
+function sanitized(html: string, base: string, moreTags: readonly string[]): DocumentFragment {
   const fragment = DOMPurify.sanitize(html, {
     ...ALLOWED,
     ALLOWED_TAGS: [...ALLOWED.ALLOWED_TAGS, ...moreTags],

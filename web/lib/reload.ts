@@ -1,5 +1,5 @@
 /** How long the server may take to answer, in milliseconds. */
-const PATIENCE = 10_000;
+const ANSWER_TIMEOUT_MS = 10_000;
 
 /** The part of a window that a reload needs. */
 export interface ReloadWindow {
@@ -15,13 +15,13 @@ export interface ReloadWindow {
  */
 export async function reloadOnline(
   window: ReloadWindow,
-  patience = PATIENCE,
+  timeout = ANSWER_TIMEOUT_MS,
 ): Promise<boolean> {
   try {
     const { ok } = await window.fetch(window.location.href, {
       method: "HEAD",
       cache: "no-store",
-      signal: AbortSignal.timeout(patience),
+      signal: AbortSignal.timeout(timeout),
     });
     if (!ok) return false;
   } catch {

@@ -44,9 +44,7 @@ export function renderText(
   let isOver = false;
   const render = (by: NonNullable<typeof renderer>) => {
     try {
-      return html
-        ? by.renderHtml(text, base)
-        : by.renderMarkdown(text, base, inline);
+      return html ? by.renderHtml(text, base) : by.renderMarkdown(text, base, inline);
     } catch {
       // Thousands of quotes, one in the other, are more than the parser takes.
       return plain(html ? "" : text, inline);

@@ -9,21 +9,15 @@ export const may = (
 ): boolean => holder?.permissions.includes(permission) ?? false;
 
 /** Whether a user has a right on the world, or on any room. */
-export const mayAnywhere = (
-  state: LiveState,
-  ...rights: readonly string[]
-): boolean =>
+export const mayAnywhere = (state: LiveState, ...rights: readonly string[]): boolean =>
   [state, ...state.rooms].some((it) => rights.some((right) => may(it, right)));
 
 /** Whether the console has a page for a user: see `console/pages.ts`. */
 export const hasConsole = (state: LiveState): boolean =>
-  ["update", "users.list", "users.manage", "announce"].some((it) =>
-    may(state, `world:${it}`),
-  ) ||
+  ["update", "users.list", "users.manage", "announce"].some((it) => may(state, `world:${it}`)) ||
   may(state, "world:rooms.create.stage") ||
   mayAnywhere(state, "room:update", "room:delete") ||
-  (may(state, "world:api") &&
-    (may(state, "world:secrets") || may(state, "world:feed")));
+  (may(state, "world:api") && (may(state, "world:secrets") || may(state, "world:feed")));
 
 /** The permissions that silenced people keep. */
 const QUIET = new Set([
@@ -38,17 +32,12 @@ const QUIET = new Set([
 /** Whether a moderator silenced the user. It ends with the first right that comes back. */
 export function isSilenced(view: LiveState | undefined): boolean {
   if (view?.user.moderation_state !== "silenced") return false;
-  return [view, ...view.rooms].every(({ permissions }) =>
-    permissions.every((it) => QUIET.has(it)),
-  );
+  return [view, ...view.rooms].every(({ permissions }) => permissions.every((it) => QUIET.has(it)));
 }
 
 /** A module of a room, as the server sends it. */
 export type RoomModule = SentRoom["modules"][number];
 
 /** The first module of a room with one of these types. */
-export const moduleOf = (
-  room: SentRoom,
-  ...types: string[]
-): RoomModule | undefined =>
+export const moduleOf = (room: SentRoom, ...types: string[]): RoomModule | undefined =>
   room.modules.find(({ type }) => types.includes(type));

@@ -40,8 +40,7 @@ export function streamAddress(url: unknown, base: string): string | undefined {
   return demo === undefined ? webAddress(text) : new URL(demo, base).href;
 }
 
-const OWN_DEMO =
-  /^http:\/\/(?:localhost|127\.0\.0\.1|\[::1\])(?::\d+)?\/(demo\/stream\.m3u8)$/;
+const OWN_DEMO = /^http:\/\/(?:localhost|127\.0\.0\.1|\[::1\])(?::\d+)?\/(demo\/stream\.m3u8)$/;
 
 /**
  * The stream of a module `livestream.native`.
@@ -89,10 +88,7 @@ export function playerHash(playing: Playing): string {
   const { color, sound } = playing;
   const params = new URLSearchParams({ src: url, title, lang });
   if (alternatives.length > 0) {
-    const list = alternatives.map(({ label, url }) => ({
-      label,
-      hls_url: url,
-    }));
+    const list = alternatives.map(({ label, url }) => ({ label, hls_url: url }));
     params.set("alternatives", JSON.stringify(list));
   }
   if (subtitles) params.set("subtitles", subtitles);
@@ -107,10 +103,7 @@ export function playerHash(playing: Playing): string {
  * @param base the address of the player's page.
  * @returns undefined without a stream.
  */
-export function readPlayerHash(
-  hash: string,
-  base: string,
-): Playing | undefined {
+export function readPlayerHash(hash: string, base: string): Playing | undefined {
   const params = new URLSearchParams(hash.replace(/^#/, ""));
   const stream = streamOf(
     {
@@ -142,9 +135,7 @@ function parsed(json: string | null): unknown {
 
 /** Whether an address names a single file, which browsers play without a library. */
 export const isFile = (url: string): boolean =>
-  /\.(mp4|m4v|mov|webm|ogv|ogg|oga|mp3|m4a|aac|wav|flac)$/i.test(
-    new URL(url).pathname,
-  );
+  /\.(mp4|m4v|mov|webm|ogv|ogg|oga|mp3|m4a|aac|wav|flac)$/i.test(new URL(url).pathname);
 
 /** What the address of a stream is instead: a page that no player of streams plays. */
 export type NoStream =
@@ -161,9 +152,7 @@ const MEETINGS =
 function vimeoPlayer({ hostname, pathname }: URL): string | undefined {
   if (!/^((www|player)\.)?vimeo\.com$/.test(hostname)) return undefined;
   const [, isEvent, id, hash] =
-    /^\/(?:(event)\/|video\/|channels\/[^/]+\/)?(\d+)(?:\/([\da-f]+))?/.exec(
-      pathname,
-    ) ?? [];
+    /^\/(?:(event)\/|video\/|channels\/[^/]+\/)?(\d+)(?:\/([\da-f]+))?/.exec(pathname) ?? [];
   if (id === undefined) return undefined;
   if (isEvent) return `https://vimeo.com/event/${id}/embed`;
   return `https://player.vimeo.com/video/${id}${hash ? `?h=${hash}` : ""}`;
@@ -194,9 +183,7 @@ export function noStream(url: unknown, base: string): NoStream | undefined {
   const isOwn = origin === new URL(base).origin;
   const isStream = isOwn || isFile(address) || /\.(m3u8?|mpd)$/i.test(pathname);
   const isPage =
-    /\.(html?|php|aspx?)$/i.test(pathname) ||
-    /^\/?$/.test(pathname) ||
-    PAGES.test(parsed.hostname);
+    /\.(html?|php|aspx?)$/i.test(pathname) || /^\/?$/.test(pathname) || PAGES.test(parsed.hostname);
   return !isStream && isPage ? { is: "page" } : undefined;
 }
 
@@ -213,6 +200,4 @@ export const pauseAfter = (failures: number): number =>
 
 /** Whether the pages play a recording themselves: a file, a stream, or a video of YouTube. */
 export const isPlayable = (url: string): boolean =>
-  isFile(url) ||
-  /\.m3u8$/i.test(new URL(url).pathname) ||
-  youtubeId(url) !== undefined;
+  isFile(url) || /\.m3u8$/i.test(new URL(url).pathname) || youtubeId(url) !== undefined;

@@ -33,15 +33,13 @@ export function agoText(iso: string, now: number, language: string): string {
   const seconds = Math.max(0, (now - Date.parse(iso)) / 1000);
   const format = new Intl.RelativeTimeFormat(language, { numeric: "auto" });
   for (const [unit, size] of STEPS) {
-    if (seconds >= size)
-      return format.format(-Math.floor(seconds / size), unit);
+    if (seconds >= size) return format.format(-Math.floor(seconds / size), unit);
   }
   return format.format(0, "minute");
 }
 
 /** A point in time with its date, in a language. */
 export const timeText = (iso: string, language: string): string =>
-  new Intl.DateTimeFormat(language, {
-    dateStyle: "medium",
-    timeStyle: "short",
-  }).format(new Date(iso));
+  new Intl.DateTimeFormat(language, { dateStyle: "medium", timeStyle: "short" }).format(
+    new Date(iso),
+  );

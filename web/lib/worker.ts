@@ -3,9 +3,7 @@
 /** Where the worker works: the folder of the event. @param baseUrl the folder of the server. */
 export function scopeOf(baseUrl: string, href: string, world: string): string {
   const path = href.slice(baseUrl.length);
-  return path.startsWith("w/")
-    ? new URL(`w/${encodeURIComponent(world)}/`, baseUrl).href
-    : baseUrl;
+  return path.startsWith("w/") ? new URL(`w/${encodeURIComponent(world)}/`, baseUrl).href : baseUrl;
 }
 
 type Policies = {
@@ -19,9 +17,8 @@ type Policies = {
 function trusted(url: string): string {
   const policies = (globalThis as { trustedTypes?: Policies }).trustedTypes;
   return (
-    policies
-      ?.createPolicy("foyer-worker", { createScriptURL: (it) => it })
-      .createScriptURL(url) ?? url
+    policies?.createPolicy("foyer-worker", { createScriptURL: (it) => it }).createScriptURL(url) ??
+    url
   );
 }
 
@@ -42,10 +39,9 @@ async function register(baseUrl: string, world: string) {
   const { serviceWorker } = navigator as Partial<Navigator>;
   if (!serviceWorker) return undefined;
   try {
-    await serviceWorker.register(
-      trusted(new URL("web/worker.js", baseUrl).href),
-      { scope: scopeOf(baseUrl, location.href, world) },
-    );
+    await serviceWorker.register(trusted(new URL("web/worker.js", baseUrl).href), {
+      scope: scopeOf(baseUrl, location.href, world),
+    });
   } catch {
     return undefined;
   }

@@ -18,14 +18,10 @@ function formatOf(
 }
 
 /** The zone of this browser. */
-export const ownZone = (): string =>
-  new Intl.DateTimeFormat().resolvedOptions().timeZone || "UTC";
+export const ownZone = (): string => new Intl.DateTimeFormat().resolvedOptions().timeZone || "UTC";
 
 /** A zone as it was given, or another, by default the browser's, if there is no such zone. */
-export function zoneOr(
-  zone: string | undefined,
-  otherwise: string = ownZone(),
-): string {
+export function zoneOr(zone: string | undefined, otherwise: string = ownZone()): string {
   try {
     if (zone) return plainOf(zone).resolvedOptions().timeZone;
   } catch {
@@ -37,8 +33,11 @@ export function zoneOr(
 /** Writes a time as `2027-03-01 09:05`. One for each zone: a browser needs 5 ms to make it. */
 const plainOf = (zone: string): Intl.DateTimeFormat =>
   formatOf("sv-SE", zone, {
-    ...{ year: "numeric", month: "2-digit", day: "2-digit" },
-    ...{ hour: "2-digit", minute: "2-digit" },
+    year: "numeric",
+    month: "2-digit",
+    day: "2-digit",
+    hour: "2-digit",
+    minute: "2-digit",
   });
 
 /** A time as `<input type="datetime-local">` has it. */
@@ -46,12 +45,10 @@ export const localOf = (time: number, zone: string): string =>
   plainOf(zone).format(time).replace(" ", "T");
 
 /** The day of a time, as `2027-03-01`. */
-export const dayOf = (time: number, zone: string): string =>
-  localOf(time, zone).split("T")[0]!;
+export const dayOf = (time: number, zone: string): string => localOf(time, zone).split("T")[0]!;
 
 /** The time of the day, as `09:05`. */
-export const clockOf = (time: number, zone: string): string =>
-  localOf(time, zone).split("T")[1]!;
+export const clockOf = (time: number, zone: string): string => localOf(time, zone).split("T")[1]!;
 
 /** How far a zone is ahead of UTC at a time, in milliseconds, in whole minutes. */
 const aheadOf = (time: number, zone: string): number =>
@@ -67,10 +64,7 @@ export function timeAt(text: string, zone: string): number | undefined {
   const asUtc = Date.parse(`${text}Z`);
   if (Number.isNaN(asUtc)) return undefined;
   const DAY = 24 * 60 * 60_000;
-  const [before, after] = [
-    asUtc - aheadOf(asUtc - DAY, zone),
-    asUtc - aheadOf(asUtc + DAY, zone),
-  ];
+  const [before, after] = [asUtc - aheadOf(asUtc - DAY, zone), asUtc - aheadOf(asUtc + DAY, zone)];
   const isRight = (time: number) => localOf(time, zone) === text;
   return !isRight(before) && isRight(after) ? after : before;
 }
@@ -89,12 +83,7 @@ export const dayText = (
   zone: string,
   locale: string,
   weekday: "long" | "short" = "long",
-): string =>
-  formatOf(locale, zone, {
-    weekday,
-    day: "numeric",
-    month: weekday,
-  }).format(time);
+): string => formatOf(locale, zone, { weekday, day: "numeric", month: weekday }).format(time);
 
 /** From and to: `9:00 – 9:40 AM`. */
 export function rangeText(

@@ -41,9 +41,7 @@ export interface ModuleKind {
   readonly fresh: () => Record<string, unknown>;
 }
 
-const found = import.meta.glob<{ kind: ModuleKind }>("./*/module.ts", {
-  eager: true,
-});
+const found = import.meta.glob<{ kind: ModuleKind }>("./*/module.ts", { eager: true });
 
 const all = Object.values(found)
   .map(({ kind }) => kind)

@@ -67,8 +67,7 @@ export function play(
   };
 }
 
-const hasMediaSource = () =>
-  "MediaSource" in window || "ManagedMediaSource" in window;
+const hasMediaSource = () => "MediaSource" in window || "ManagedMediaSource" in window;
 
 /** Lets the browser play. */
 function playDirectly(
@@ -85,9 +84,7 @@ function playDirectly(
     },
     get edge() {
       const { seekable } = video;
-      return seekable.length > 0
-        ? seekable.end(seekable.length - 1) - 4
-        : undefined;
+      return seekable.length > 0 ? seekable.end(seekable.length - 1) - 4 : undefined;
     },
     stop() {
       video.removeEventListener("error", onError);
@@ -102,10 +99,7 @@ function empty(video: HTMLVideoElement): void {
 }
 
 /** Elements report the same error for a missing video and for a file that is no video. */
-async function reasonOf(
-  video: HTMLVideoElement,
-  url: string,
-): Promise<Failure> {
+async function reasonOf(video: HTMLVideoElement, url: string): Promise<Failure> {
   if (video.error?.code === MediaError.MEDIA_ERR_NETWORK) return "unreachable";
   if (video.error?.code === MediaError.MEDIA_ERR_DECODE) return "unplayable";
   try {

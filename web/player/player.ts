@@ -57,17 +57,14 @@ export class Player {
     this.#stirred();
     // A viewer who waits for a stream to begin need not see each attempt.
     if (this.#failures === 0) this.#screen.show("loading");
-    this.#engine = play(this.#video, this.#url, (failure) =>
-      this.#failed(failure),
-    );
+    this.#engine = play(this.#video, this.#url, (failure) => this.#failed(failure));
     this.#play();
   }
 
   #play(): void {
     const video = this.#video;
     video.play().catch((error: unknown) => {
-      const isRefused =
-        error instanceof DOMException && error.name === "NotAllowedError";
+      const isRefused = error instanceof DOMException && error.name === "NotAllowedError";
       // Otherwise the browser wants a click; its controls show how.
       if (!isRefused || video.muted) return;
       video.muted = true;
@@ -103,8 +100,7 @@ export class Player {
     this.#lastTick = now;
     if (hasSlept) this.#wake();
     const { currentTime, paused, ended, readyState } = this.#video;
-    const isFine =
-      paused || ended || !this.#engine || readyState > 2 || !this.#hasPlayed;
+    const isFine = paused || ended || !this.#engine || readyState > 2 || !this.#hasPlayed;
     if (isFine || currentTime !== this.#still.at) this.#stirred();
     else if (now - this.#still.since > STALL) {
       this.#engine?.stop();

@@ -44,8 +44,7 @@ export class Screen {
     if (parent !== window) parent.postMessage({ shows: what }, location.origin);
     this.#cover.hidden = what === "video";
     this.#cover.classList.toggle("loading", what === "loading");
-    this.#text.textContent =
-      what === "loading" ? t("common.loading") : text || null;
+    this.#text.textContent = what === "loading" ? t("common.loading") : text || null;
     this.#hint.hidden = this.#retry.hidden = what !== "message";
     // The keyboard must not reach covered elements.
     this.video.inert = what !== "video";
@@ -138,18 +137,20 @@ const element = <K extends keyof HTMLElementTagNameMap>(
 function muteIcon(): SVGElement {
   const svg = (name: string, attributes: Record<string, string>) => {
     const it = document.createElementNS("http://www.w3.org/2000/svg", name);
-    for (const [key, value] of Object.entries(attributes))
-      it.setAttribute(key, value);
+    for (const [key, value] of Object.entries(attributes)) it.setAttribute(key, value);
     return it;
   };
   const icon = svg("svg", {
-    ...{ viewBox: "0 0 24 24", width: "20", height: "20", fill: "none" },
-    ...{ stroke: "currentColor", "stroke-width": "1.8" },
-    ...{ "stroke-linecap": "round", "aria-hidden": "true" },
+    viewBox: "0 0 24 24",
+    width: "20",
+    height: "20",
+    fill: "none",
+    stroke: "currentColor",
+    "stroke-width": "1.8",
+    "stroke-linecap": "round",
+    "aria-hidden": "true",
   });
-  icon.append(
-    svg("path", { d: "M4 10v4h3l6 5V5l-6 5zM17 9.5l4 5M21 9.5l-4 5" }),
-  );
+  icon.append(svg("path", { d: "M4 10v4h3l6 5V5l-6 5zM17 9.5l4 5M21 9.5l-4 5" }));
   return icon;
 }
 

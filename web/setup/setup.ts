@@ -52,7 +52,9 @@ export async function setUp(
   { title, name, template, locale, color, starts, ends }: Answers,
 ): Promise<MadeEvent> {
   const draft = {
-    ...{ title: title.trim(), name: name.trim(), template },
+    title: title.trim(),
+    name: name.trim(),
+    template,
     ...(locale && { locale }),
     timezone: Intl.DateTimeFormat().resolvedOptions().timeZone,
     ...(color && { color: color.toLowerCase() }),

@@ -107,11 +107,7 @@ export function extremes(
 ): { least: number; most: number; last: number | null } | undefined {
   const values = points.flatMap(({ value }) => value ?? []);
   if (values.length === 0) return undefined;
-  return {
-    least: Math.min(...values),
-    most: Math.max(...values),
-    last: points.at(-1)!.value,
-  };
+  return { least: Math.min(...values), most: Math.max(...values), last: points.at(-1)!.value };
 }
 
 /**
@@ -119,10 +115,7 @@ export function extremes(
  * @param end the time at the right edge, in milliseconds; the left is `span` before it.
  * @param top the value at the upper edge; zero is at the lower.
  */
-export function pathOf(
-  points: readonly Point[],
-  { width, height, end, span, top }: Frame,
-): string {
+export function pathOf(points: readonly Point[], { width, height, end, span, top }: Frame): string {
   let isDrawing = false;
   let path = "";
   for (const { at, value } of points) {

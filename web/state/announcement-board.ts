@@ -20,8 +20,7 @@ const NEXT: Record<State, State | undefined> = {
 };
 
 /** The state into which an announcement may be put next; undefined at the end. */
-export const nextState = ({ state }: SentAnnouncement): State | undefined =>
-  NEXT[state];
+export const nextState = ({ state }: SentAnnouncement): State | undefined => NEXT[state];
 
 /** All announcements of a world, for their editors. */
 export class AnnouncementBoard implements Readable<Board> {
@@ -57,16 +56,8 @@ export class AnnouncementBoard implements Readable<Board> {
    * Creates an announcement.
    * @param until when it disappears, in ISO 8601; null for never.
    */
-  async create(
-    text: string,
-    until: string | null,
-    state: "draft" | "active",
-  ): Promise<void> {
-    await this.#live.call("announcement.create", {
-      text,
-      show_until: until,
-      state,
-    });
+  async create(text: string, until: string | null, state: "draft" | "active"): Promise<void> {
+    await this.#live.call("announcement.create", { text, show_until: until, state });
     await this.refresh();
   }
 

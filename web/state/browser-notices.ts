@@ -10,9 +10,7 @@ export type NoticeState = "absent" | "blocked" | "off" | "on";
 /** What {@link BrowserNotices} needs of a browser. */
 export interface Browser {
   /** The worker of the page; undefined without one. */
-  readonly worker: () => Promise<
-    Pick<ServiceWorkerRegistration, "pushManager"> | undefined
-  >;
+  readonly worker: () => Promise<Pick<ServiceWorkerRegistration, "pushManager"> | undefined>;
   /** Whether its user allows notifications; undefined where there are none. */
   readonly permission: () => NotificationPermission | undefined;
   readonly ask: () => Promise<NotificationPermission>;
@@ -20,9 +18,8 @@ export interface Browser {
 
 /** The bytes of base64url. */
 const bytesOf = (text: string): Uint8Array<ArrayBuffer> =>
-  Uint8Array.from(
-    atob(text.replaceAll("-", "+").replaceAll("_", "/")),
-    (char) => char.charCodeAt(0),
+  Uint8Array.from(atob(text.replaceAll("-", "+").replaceAll("_", "/")), (char) =>
+    char.charCodeAt(0),
   );
 
 const isSame = (a: ArrayBuffer | null | undefined, b: Uint8Array): boolean => {
@@ -63,17 +60,12 @@ export class BrowserNotices implements Readable<NoticeState> {
     }
     const key = bytesOf(this.#key!);
     let subscription = await manager.getSubscription();
-    if (
-      subscription &&
-      !isSame(subscription.options.applicationServerKey, key)
-    ) {
+    if (subscription && !isSame(subscription.options.applicationServerKey, key)) {
       // The server has another key than before.
       await subscription.unsubscribe();
       subscription = null;
     }
-    subscription ??= await manager.subscribe({
-      ...{ userVisibleOnly: true, applicationServerKey: key },
-    });
+    subscription ??= await manager.subscribe({ userVisibleOnly: true, applicationServerKey: key });
     const { endpoint, expirationTime, keys = {} } = subscription.toJSON();
     const { p256dh = "", auth = "" } = keys;
     await this.#live.call("user.web_push.subscribe", {
@@ -98,8 +90,7 @@ export class BrowserNotices implements Readable<NoticeState> {
   }
 
   async #manager(): Promise<PushManager | undefined> {
-    if (!this.#key || this.#browser.permission() === undefined)
-      return undefined;
+    if (!this.#key || this.#browser.permission() === undefined) return undefined;
     return (await this.#browser.worker())?.pushManager;
   }
 

@@ -26,13 +26,10 @@ export type Said =
 /** The server takes no more files in a message. */
 const MAX_FILES = 100;
 
-const textOf = (value: unknown): string =>
-  typeof value === "string" ? value : "";
+const textOf = (value: unknown): string => (typeof value === "string" ? value : "");
 
 const partsOf = (value: unknown): Record<string, unknown> =>
-  typeof value === "object" && value !== null
-    ? (value as Record<string, unknown>)
-    : {};
+  typeof value === "object" && value !== null ? (value as Record<string, unknown>) : {};
 
 /** Parses the content of a message. */
 export function saidIn(content: unknown): Said {
@@ -53,17 +50,13 @@ export function lineOf(content: unknown): string {
   const said = saidIn(content);
   if (said.is === "text") return withoutMarks(said.body);
   if (said.is !== "files") return "";
-  return (
-    withoutMarks(said.body) || said.files.map(({ name }) => name).join(", ")
-  );
+  return withoutMarks(said.body) || said.files.map(({ name }) => name).join(", ");
 }
 
 /** The id of the message that a message replies to; undefined if it is no reply. */
 export function repliedIn(content: unknown): number | undefined {
   const { reply_to } = partsOf(content);
-  return Number.isSafeInteger(reply_to) && Number(reply_to) > 0
-    ? Number(reply_to)
-    : undefined;
+  return Number.isSafeInteger(reply_to) && Number(reply_to) > 0 ? Number(reply_to) : undefined;
 }
 
 function fileIn(value: unknown): SharedFile {
@@ -75,8 +68,7 @@ function fileIn(value: unknown): SharedFile {
 export function memberIn({
   content,
   sender,
-}: Pick<SentEvent, "content" | "sender">):
-  { id: string; isHere: boolean } | undefined {
+}: Pick<SentEvent, "content" | "sender">): { id: string; isHere: boolean } | undefined {
   const { membership, user } = partsOf(content);
   const id = textOf(partsOf(user)["id"]) || sender;
   if (!id || typeof membership !== "string") return undefined;
@@ -92,9 +84,7 @@ export const reactionsIn = ({
   reactions,
 }: Pick<SentEvent, "reactions">): [emoji: string, users: string[]][] =>
   Object.entries(partsOf(reactions)).flatMap(([emoji, users]) =>
-    Array.isArray(users) && users.length > 0 && emoji !== ""
-      ? [[emoji, users as string[]]]
-      : [],
+    Array.isArray(users) && users.length > 0 && emoji !== "" ? [[emoji, users as string[]]] : [],
   );
 
 const UUID = "[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}";
@@ -106,9 +96,7 @@ export type Part = { readonly text: string } | { readonly mention: string };
 export function partsIn(text: string): Part[] {
   const parts: Part[] = [];
   let end = 0;
-  for (const { 0: whole, 1: id, index } of text.matchAll(
-    new RegExp(`@(${UUID})`, "gi"),
-  )) {
+  for (const { 0: whole, 1: id, index } of text.matchAll(new RegExp(`@(${UUID})`, "gi"))) {
     if (index > end) parts.push({ text: text.slice(end, index) });
     parts.push({ mention: id!.toLowerCase() });
     end = index + whole.length;

@@ -35,13 +35,8 @@ export class Drafts {
 
   /** The kept texts. The storage may contain anything. */
   read(): Kept {
-    const { draft, unconfirmed } = partsOf(
-      parsed(this.#shelf.getItem(this.#key)),
-    );
-    return {
-      draft: draftIn(draft),
-      unconfirmed: listOf(unconfirmed).flatMap(unconfirmedIn),
-    };
+    const { draft, unconfirmed } = partsOf(parsed(this.#shelf.getItem(this.#key)));
+    return { draft: draftIn(draft), unconfirmed: listOf(unconfirmed).flatMap(unconfirmedIn) };
   }
 
   write({ draft, unconfirmed }: Kept): void {
@@ -62,12 +57,9 @@ function parsed(json: string | null): unknown {
 }
 
 const partsOf = (value: unknown): Record<string, unknown> =>
-  typeof value === "object" && value !== null
-    ? (value as Record<string, unknown>)
-    : {};
+  typeof value === "object" && value !== null ? (value as Record<string, unknown>) : {};
 
-const listOf = (value: unknown): unknown[] =>
-  Array.isArray(value) ? (value as unknown[]) : [];
+const listOf = (value: unknown): unknown[] => (Array.isArray(value) ? (value as unknown[]) : []);
 
 const isText = (value: unknown): value is string => typeof value === "string";
 
@@ -81,9 +73,7 @@ function draftIn(value: unknown): Draft {
     }),
     files: listOf(files).flatMap((it) => {
       const { url, name, type } = partsOf(it);
-      return isText(url) && isText(name) && isText(type)
-        ? [{ url, name, type }]
-        : [];
+      return isText(url) && isText(name) && isText(type) ? [{ url, name, type }] : [];
     }),
   };
 }
@@ -92,10 +82,5 @@ function unconfirmedIn(value: unknown): Unconfirmed[] {
   const { content, after } = partsOf(value);
   const { is } = saidIn(content);
   if (is !== "text" && is !== "files") return [];
-  return [
-    {
-      content: content as MessageContent,
-      ...(typeof after === "number" && { after }),
-    },
-  ];
+  return [{ content: content as MessageContent, ...(typeof after === "number" && { after }) }];
 }

@@ -1,8 +1,8 @@
 import { writable, type Readable } from "svelte/store";
 import type { SentEvent } from "../../client/index.js";
-import type { ChatPast } from "./chat-past.js";
 import { saidIn } from "./chat-content.js";
 import { withNames } from "./chat-mentions.js";
+import type { ChatPast } from "./chat-past.js";
 
 /** The state of a search. */
 export interface FinderView {
@@ -11,66 +11,47 @@ export interface FinderView {
   readonly isBusy: boolean;
   /** Whether it has searched at all. */
   readonly isOver: boolean;
-  /** Whether there are older messages that it has not read. */
-  readonly mayGoOn: boolean;
-  /** The time of the oldest message that was found, while there are older ones. */
-  readonly back?: string | undefined;
+  /** Whether there is more to find. */
+  readonly hasMore: boolean;
   readonly problem?: unknown;
 }
 
-const nothing: FinderView = {
-  ...{ found: [], isBusy: false, isOver: false, mayGoOn: false },
-};
+const nothing: FinderView = { found: [], isBusy: false, isOver: false, hasMore: false };
 
-/** It stops to ask after so many messages. */
-const MANY = 30;
-
-/** Looks for messages in the history of a chat: the server has no search of its own. */
+/** Looks for messages of a chat. */
 export class Finder implements Readable<FinderView> {
   readonly #store = writable<FinderView>(nothing);
   readonly subscribe = this.#store.subscribe;
   readonly #past: Pick<ChatPast, "search">;
   readonly #nameOf: (id: string) => string;
-  #words: readonly string[] = [];
-  #found: readonly SentEvent[] = [];
-  /** Before which id it goes on. */
-  #next: number | undefined;
-  #mayGoOn = false;
+  #query = "";
+  #view = nothing;
   /** Counts up: a new search ends the one before. */
   #run = 0;
 
-  constructor(
-    past: Pick<ChatPast, "search">,
-    nameOf: (id: string | null) => string,
-  ) {
+  constructor(past: Pick<ChatPast, "search">, nameOf: (id: string | null) => string) {
     this.#past = past;
     this.#nameOf = nameOf;
   }
 
-  /** Begins at the newest message. A message must have all words, or its author's name. */
-  async begin(term: string): Promise<void> {
-    this.#words = folded(term).split(/\s+/).filter(Boolean);
-    this.#found = [];
-    this.#next = undefined;
-    if (this.#words.length > 0) await this.goOn();
+  /** Begins at the newest message. Each word must begin a word of the message. */
+  begin(query: string): Promise<void> {
+    this.#query = query.trim();
+    this.#view = nothing;
+    return this.goOn();
   }
 
   /** Searches older messages. */
   async goOn(): Promise<void> {
-    const before = this.#next;
+    const { found } = this.#view;
     const run = ++this.#run;
-    this.#show({ isBusy: true });
+    this.#show({ isBusy: true, problem: undefined });
     try {
-      const { found, next } = await this.#past.search({
-        ...{ before, most: MANY, isFound: (event) => this.#has(event) },
-      });
+      const { results, more } = await this.#past.search(this.#query, found.at(-1)?.event_id);
       if (run !== this.#run) return;
-      this.#found = [...this.#found, ...found];
-      this.#next = next;
-      this.#mayGoOn = next !== undefined;
-      this.#show({ isOver: true });
+      this.#show({ found: [...found, ...results], hasMore: more, isOver: true, isBusy: false });
     } catch (problem) {
-      if (run === this.#run) this.#show({ problem });
+      if (run === this.#run) this.#show({ problem, isBusy: false });
     }
   }
 
@@ -83,23 +64,8 @@ export class Finder implements Readable<FinderView> {
     return [text, ...names].filter(Boolean).join(" · ");
   }
 
-  #has(event: SentEvent): boolean {
-    const text = folded(
-      `${this.#nameOf(event.sender ?? "")} ${this.textOf(event)}`,
-    );
-    return this.#words.every((word) => text.includes(word));
-  }
-
   #show(changes: Partial<FinderView>): void {
-    const mayGoOn = this.#mayGoOn;
-    this.#store.set({
-      ...{ ...nothing, found: this.#found, mayGoOn },
-      back: mayGoOn ? this.#found.at(-1)?.timestamp : undefined,
-      ...changes,
-    });
+    this.#view = { ...this.#view, ...changes };
+    this.#store.set(this.#view);
   }
 }
-
-/** A text without case and accents. */
-const folded = (text: string): string =>
-  text.normalize("NFD").replace(/\p{M}/gu, "").toLowerCase();

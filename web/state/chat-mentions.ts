@@ -23,9 +23,7 @@ export function labelFor(
   const known = others.find((it) => it.id === id);
   if (known) return known.label;
   const plain =
-    [...name.replace(UNSEEN, " ").trim().replace(/\s+/g, " ")]
-      .slice(0, MAX_LABEL)
-      .join("") || "?";
+    [...name.replace(UNSEEN, " ").trim().replace(/\s+/g, " ")].slice(0, MAX_LABEL).join("") || "?";
   let label = plain;
   for (let n = 2; others.some((it) => it.label === label); n++) {
     label = `${plain} (${n})`;
@@ -49,8 +47,7 @@ export function withIds(text: string, mentions: readonly Mentioned[]): string {
 
 /** Whether a label stands there, and is not the beginning of another word. */
 const isAt = (text: string, index: number, label: string): boolean =>
-  text.startsWith(label, index) &&
-  !/^[\p{L}\p{N}_]/u.test(text.slice(index + label.length));
+  text.startsWith(label, index) && !/^[\p{L}\p{N}_]/u.test(text.slice(index + label.length));
 
 /**
  * A stored text as users see and edit it.
@@ -90,7 +87,5 @@ export function queryAt(text: string, caret: number): MentionQuery | undefined {
   if (from > 0 && !/[\s(]/.test(text[from - 1]!)) return undefined;
   const term = text.slice(from + 1, caret);
   // A name may have a few words, but the text after one is not a name.
-  return /^\s|\n|\s\s/.test(term) || term.split(" ").length > 3
-    ? undefined
-    : { from, term };
+  return /^\s|\n|\s\s/.test(term) || term.split(" ").length > 3 ? undefined : { from, term };
 }

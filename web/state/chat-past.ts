@@ -1,19 +1,13 @@
 import type { Channel, SentEvent } from "../../client/index.js";
 import { saidIn } from "./chat-content.js";
 
-/** How many events a search reads at a time, and at most before it asks whether to go on. */
+/** How many events are looked through for those of a user, and how many at a time. */
+const MANY = 5000;
 const PAGE = 500;
-const MAX_SEARCHED = 5000;
 
 /** Whether an event is a message that was not deleted, and no edit. */
-export const isShown = ({
-  event_type,
-  replaces,
-  content,
-}: SentEvent): boolean =>
-  event_type === "channel.message" &&
-  replaces === null &&
-  saidIn(content).is !== "deleted";
+export const isShown = ({ event_type, replaces, content }: SentEvent): boolean =>
+  event_type === "channel.message" && replaces === null && saidIn(content).is !== "deleted";
 
 /** What {@link ChatPast} uses of a chat. */
 export interface PastParts {
@@ -35,35 +29,22 @@ export class ChatPast {
     this.#parts = parts;
   }
 
-  /**
-   * Looks for messages.
-   * @param options.before an id; by default, it begins at the newest.
-   * @param options.most it stops behind the page with so many of them.
-   * @returns what was found, the newest first, and before which id to go on: undefined at
-   *   the beginning of the history.
-   */
-  async search({
-    isFound,
-    before,
-    most = Infinity,
-  }: {
-    isFound: (event: SentEvent) => boolean;
-    before?: number | undefined;
-    most?: number;
-  }): Promise<{ found: SentEvent[]; next: number | undefined }> {
+  /** Searches messages by their words, the newest first. */
+  async search(query: string, before?: number): Promise<{ results: SentEvent[]; more: boolean }> {
+    const found = await this.#channel.search(query, before === undefined ? {} : { before });
+    this.#parts.meet(found.results);
+    return found;
+  }
+
+  /** The messages of a user among the latest events. */
+  async sentBy(user: string): Promise<SentEvent[]> {
     const found: SentEvent[] = [];
-    let next = before;
-    for (let searched = 0; searched < MAX_SEARCHED; searched += PAGE) {
-      const page = await this.#channel.history({
-        ...(next !== undefined && { before: next }),
-        count: PAGE,
-      });
-      found.push(...page.filter((it) => isShown(it) && isFound(it)).reverse());
-      next = page.length === PAGE ? page[0]?.event_id : undefined;
-      if (next === undefined || found.length >= most) break;
+    let read = 0;
+    for await (const page of this.#channel.pages({ count: PAGE })) {
+      found.push(...page.filter((it) => isShown(it) && it.sender === user));
+      if ((read += page.length) >= MANY) break;
     }
-    this.#parts.meet(found);
-    return { found, next };
+    return found;
   }
 
   /**
@@ -87,9 +68,7 @@ export class ChatPast {
   #fetch(id: number): Promise<SentEvent | undefined> {
     const known = this.#fetched.get(id);
     if (known) return known;
-    const fetched = this.#channel
-      .history({ before: id + 1, count: 1 })
-      .then(([event]) => event);
+    const fetched = this.#channel.history({ before: id + 1, count: 1 }).then(([event]) => event);
     this.#fetched.set(id, fetched);
     fetched.catch(() => this.#fetched.delete(id));
     return fetched;

@@ -79,8 +79,7 @@ function addEvent(rows: Row[], event: SentEvent): void {
     if (!member) return;
     const isSame = last?.is === "members";
     const { joined, left } = isSame ? last : { joined: [], left: [] };
-    const without = (ids: readonly string[]) =>
-      ids.filter((id) => id !== member.id);
+    const without = (ids: readonly string[]) => ids.filter((id) => id !== member.id);
     if (isSame) rows.pop();
     rows.push({
       is: "members",
@@ -91,13 +90,7 @@ function addEvent(rows: Row[], event: SentEvent): void {
   } else {
     const said = saidIn(event.content);
     if (said.is !== "deleted") {
-      rows.push({
-        is: "message",
-        key,
-        event,
-        said,
-        isFirst: begins(event, last),
-      });
+      rows.push({ is: "message", key, event, said, isFirst: begins(event, last) });
     } else if (last?.is === "deleted") {
       rows[rows.length - 1] = { ...last, count: last.count + 1 };
     } else rows.push({ is: "deleted", key, count: 1 });

@@ -22,16 +22,12 @@ export class MentionSearch {
    * @param show gets the known users at once, and then, if this is still the last search,
    *   the server's matches, too.
    */
-  async find(
-    term: string,
-    show: (users: readonly Named[]) => void,
-  ): Promise<void> {
+  async find(term: string, show: (users: readonly Named[]) => void): Promise<void> {
     const search = ++this.#last;
     const me = this.#live.state?.user.id;
     const wanted = term.toLocaleLowerCase();
     const near = this.#near().filter(
-      (user) =>
-        user.id !== me && nameOf(user)?.toLocaleLowerCase().includes(wanted),
+      (user) => user.id !== me && nameOf(user)?.toLocaleLowerCase().includes(wanted),
     );
     show(near.slice(0, MAX_FOUND));
     if (term.trim() === "") return;

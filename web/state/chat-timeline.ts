@@ -23,9 +23,7 @@ export class Timeline {
 
   /** Without the events that replace others. */
   get events(): readonly SentEvent[] {
-    this.#sorted ??= [...this.#byId.values()].sort(
-      (a, b) => a.event_id - b.event_id,
-    );
+    this.#sorted ??= [...this.#byId.values()].sort((a, b) => a.event_id - b.event_id);
     return this.#sorted;
   }
 
@@ -82,10 +80,7 @@ export class Timeline {
   }
 
   /** Takes the reactions to an event. */
-  react({
-    event_id,
-    reactions,
-  }: Pick<SentEvent, "event_id" | "reactions">): void {
+  react({ event_id, reactions }: Pick<SentEvent, "event_id" | "reactions">): void {
     const event = this.#byId.get(event_id);
     if (event) this.#put({ ...event, reactions });
   }

@@ -37,10 +37,7 @@ export class Uploads implements Readable<readonly Upload[]> {
     for (const file of files) {
       const key = ++this.#last;
       this.#files.set(key, file);
-      this.#store.update((all) => [
-        ...all,
-        { key, name: file.name, failure: undefined },
-      ]);
+      this.#store.update((all) => [...all, { key, name: file.name, failure: undefined }]);
       void this.#upload(key, file);
     }
   }
@@ -74,9 +71,7 @@ export class Uploads implements Readable<readonly Upload[]> {
   }
 
   #change(key: number, failure: UploadFailure | undefined): void {
-    this.#store.update((all) =>
-      all.map((it) => (it.key === key ? { ...it, failure } : it)),
-    );
+    this.#store.update((all) => all.map((it) => (it.key === key ? { ...it, failure } : it)));
   }
 }
 

@@ -1,9 +1,4 @@
-import {
-  persist,
-  type Channel,
-  type Live,
-  type SentEvent,
-} from "../../client/index.js";
+import { persist, type Channel, type Live, type SentEvent } from "../../client/index.js";
 import { ChatPast, isShown } from "./chat-past.js";
 import { ChatPeople } from "./chat-people.js";
 import { MAX_KEPT, MAX_LIVE, Timeline } from "./chat-timeline.js";
@@ -20,11 +15,7 @@ interface WindowParts {
   /** Whether the end of the list is shown. */
   readonly isAtEnd: () => boolean;
   /** Gets each event that comes. @param before the id of the newest one before it. */
-  readonly onArrival: (
-    event: SentEvent,
-    isNew: boolean,
-    before: number,
-  ) => void;
+  readonly onArrival: (event: SentEvent, isNew: boolean, before: number) => void;
   /** @param isOwn whether the user waits for it. */
   readonly onChange: (isOwn: boolean) => void;
 }
@@ -204,10 +195,7 @@ export class ChatWindow {
   async #read(isOver: () => boolean): Promise<void> {
     const { channel, onChange } = this.#parts;
     try {
-      const page = await persist(
-        () => channel.history({ count: PAGE }),
-        isOver,
-      );
+      const page = await persist(() => channel.history({ count: PAGE }), isOver);
       if (isOver()) return;
       this.#begin(page);
       this.#is = "ready";
@@ -280,8 +268,7 @@ export class ChatWindow {
     if (run !== this.#run || page.length === 0) return;
     // Another part of the history may have taken the place of this one.
     const { oldest, newest } = this.timeline;
-    const isHere = ({ event_id }: SentEvent) =>
-      event_id >= oldest && event_id <= newest;
+    const isHere = ({ event_id }: SentEvent) => event_id >= oldest && event_id <= newest;
     this.timeline.addPage(page.filter(isHere));
     this.#meet(page);
     onChange(false);

@@ -1,10 +1,5 @@
-import { writable } from "svelte/store";
-import type {
-  Channel,
-  MessageContent,
-  SentEvent,
-  WaitingMessage,
-} from "../../client/index.js";
+import { get, writable } from "svelte/store";
+import type { Channel, MessageContent, SentEvent, WaitingMessage } from "../../client/index.js";
 import type { Shelf } from "../lib/storage.js";
 import { Drafts, type Draft } from "./chat-drafts.js";
 import { Uploads } from "./chat-uploads.js";
@@ -31,24 +26,22 @@ export class ChatWriting {
   /** The files that are on their way into the draft. */
   readonly uploads: Uploads;
   /** The message that is being edited, and its text. */
-  readonly editing = writable<
-    (Pick<Draft, "text" | "mentions"> & { id: number }) | undefined
-  >(undefined);
+  readonly editing = writable<(Pick<Draft, "text" | "mentions"> & { id: number }) | undefined>(
+    undefined,
+  );
   /** The message that the draft replies to. */
   readonly replying = writable<SentEvent | undefined>(undefined);
-  readonly #outbox: Channel["outbox"];
+  readonly #channel: Channel;
   readonly #drafts: Drafts;
-  #draft: Draft;
 
   constructor(parts: WritingParts) {
     const { channel, shelf, key, upload, maxBytes, onChange } = parts;
-    this.#outbox = channel.outbox;
+    this.#channel = channel;
     this.#drafts = new Drafts(shelf, key);
     const { draft, unconfirmed } = this.#drafts.read();
-    this.#draft = draft;
     this.draft = writable<Draft>(draft);
-    this.#outbox.restore(unconfirmed);
-    this.#outbox.onChange((sent) => {
+    this.#channel.outbox.restore(unconfirmed);
+    this.#channel.outbox.onChange((sent) => {
       this.#keep();
       onChange(sent);
     });
@@ -56,15 +49,15 @@ export class ChatWriting {
       upload,
       maxBytes,
       done: (file) => {
-        const files = [...this.#draft.files, file];
-        this.setDraft({ ...this.#draft, files });
+        const draft = get(this.draft);
+        this.setDraft({ ...draft, files: [...draft.files, file] });
       },
     });
   }
 
   /** The user's pending and failed messages. */
   get waiting(): readonly WaitingMessage[] {
-    return this.#outbox.messages;
+    return this.#channel.outbox.messages;
   }
 
   /** Whether a message is on its way. */
@@ -73,17 +66,14 @@ export class ChatWriting {
   }
 
   setDraft(draft: Draft): void {
-    this.#draft = draft;
     this.draft.set(draft);
     this.#keep();
   }
 
   /** Puts a text before the draft. */
   prependDraft(text: string, mentions: Draft["mentions"]): void {
-    const { text: rest, mentions: others, files } = this.#draft;
-    const known = others.filter(
-      ({ label }) => !mentions.some((it) => it.label === label),
-    );
+    const { text: rest, mentions: others, files } = get(this.draft);
+    const known = others.filter(({ label }) => !mentions.some((it) => it.label === label));
     this.setDraft({
       text: rest === "" ? text : `${text}\n${rest}`,
       mentions: [...mentions, ...known],
@@ -91,21 +81,16 @@ export class ChatWriting {
     });
   }
 
-  /** Sends a message. It is kept until the server has it. */
-  send(content: MessageContent): void {
-    this.#outbox.post(content);
-  }
-
   retry(localId: string): void {
-    this.#outbox.retry(localId);
+    this.#channel.outbox.retry(localId);
   }
 
   /** Gives up a message that could not be sent. @returns its content. */
   remove(localId: string): MessageContent | undefined {
-    return this.#outbox.cancel(localId)?.content;
+    return this.#channel.outbox.cancel(localId)?.content;
   }
 
   #keep(): void {
-    this.#drafts.write({ draft: this.#draft, unconfirmed: this.waiting });
+    this.#drafts.write({ draft: get(this.draft), unconfirmed: this.waiting });
   }
 }

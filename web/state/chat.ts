@@ -88,7 +88,9 @@ export class ChatStore implements Readable<ChatView> {
     const channel = live.channel(id);
     this.#channel = channel;
     this.window = new ChatWindow({
-      ...{ live, people, channel },
+      live,
+      people,
+      channel,
       isAtEnd: () => this.#place.isAtEnd,
       onArrival: (...arrival) => this.#arrived(...arrival),
       onChange: (isOwn) => {
@@ -99,7 +101,11 @@ export class ChatStore implements Readable<ChatView> {
     });
     const key = `foyer:${world}:chat:${live.state?.user.id ?? ""}:${id}`;
     this.writing = new ChatWriting({
-      ...{ channel, shelf, key, upload, maxBytes },
+      channel,
+      shelf,
+      key,
+      upload,
+      maxBytes,
       onChange: (sent) => {
         if (sent) this.window.take(sent);
         this.#publishNow();
@@ -154,7 +160,7 @@ export class ChatStore implements Readable<ChatView> {
   /** Sends a message. It is kept until the server has it. */
   send(content: MessageContent): void {
     this.#readUpTo = undefined;
-    this.writing.send(content);
+    void this.#channel.send(content, { keep: true });
   }
 
   /** Changes the text of an own message. */
@@ -217,15 +223,9 @@ export class ChatStore implements Readable<ChatView> {
 
   #open(): void {
     const { readPointer, isUnread } = this.#channel;
-    this.#readUpTo =
-      readPointer > 0 && isUnread && !this.#isVolatile
-        ? readPointer
-        : undefined;
+    this.#readUpTo = readPointer > 0 && isUnread && !this.#isVolatile ? readPointer : undefined;
     this.#stop = this.#channel.onReaction((event) => this.#react(event));
-    if (
-      this.#isVolatile &&
-      this.#room?.permissions.includes("room:chat.join")
-    ) {
+    if (this.#isVolatile && this.#room?.permissions.includes("room:chat.join")) {
       // A user who cannot join still reads; sending shows the reason.
       this.#channel.ensureMember().then(
         () => this.#leaveIfOver(),
@@ -254,8 +254,7 @@ export class ChatStore implements Readable<ChatView> {
 
   /** An event came. @param before the id of the newest one before it. */
   #arrived(event: SentEvent, isNew: boolean, before: number): void {
-    const isOthers =
-      event.event_type === "channel.message" && event.sender !== this.#me;
+    const isOthers = event.event_type === "channel.message" && event.sender !== this.#me;
     if (isNew && isOthers) {
       if (!this.#place.isSeen && !this.#isVolatile) this.#readUpTo ??= before;
       if (!this.#place.isAtEnd) this.#newCount++;
@@ -297,10 +296,7 @@ export class ChatStore implements Readable<ChatView> {
   #show(): void {
     const { is, problem, isLoading, timeline } = this.window;
     const { events, hasOlder, hasNewer } = timeline;
-    this.#rows = rowsOf(
-      { events, hasOlder, readUpTo: this.#readUpTo, me: this.#me },
-      this.#rows,
-    );
+    this.#rows = rowsOf({ events, hasOlder, readUpTo: this.#readUpTo, me: this.#me }, this.#rows);
     this.#store.set({
       is,
       ...(problem !== undefined && { problem }),

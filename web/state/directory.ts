@@ -85,11 +85,7 @@ export class Directory implements Readable<Listing> {
     try {
       const { people, isLast, count } = await this.#find(term.trim(), page);
       if (asked !== this.#asked) return;
-      this.#store.set({
-        ...{ people, term, page, isLast, count },
-        isLoading: false,
-        problem: undefined,
-      });
+      this.#store.set({ people, term, page, isLast, count, isLoading: false, problem: undefined });
       await this.refresh();
     } catch (error) {
       if (asked !== this.#asked) return;
@@ -103,16 +99,11 @@ export class Directory implements Readable<Listing> {
     const ids = this.#shown?.people?.map(({ id }) => id) ?? [];
     if (ids.length === 0) return;
     const [online, users] = await Promise.all([
-      batches(ids, (batch) =>
-        this.#live.call("user.online_status", { ids: batch }),
-      ),
+      batches(ids, (batch) => this.#live.call("user.online_status", { ids: batch })),
       batches(
         ids,
         async (batch) =>
-          (await this.#live.call("user.fetch", { ids: batch })) as Record<
-            string,
-            PublicUser
-          >,
+          (await this.#live.call("user.fetch", { ids: batch })) as Record<string, PublicUser>,
       ),
     ]);
     this.#change((person) => {
@@ -127,8 +118,7 @@ export class Directory implements Readable<Listing> {
 
   silence = (id: string): Promise<void> => this.#moderate("user.silence", id);
   ban = (id: string): Promise<void> => this.#moderate("user.ban", id);
-  reactivate = (id: string): Promise<void> =>
-    this.#moderate("user.reactivate", id);
+  reactivate = (id: string): Promise<void> => this.#moderate("user.reactivate", id);
 
   /** Erases everything that identifies a user. */
   async erase(id: string): Promise<void> {
@@ -181,10 +171,7 @@ export class Directory implements Readable<Listing> {
     for (const user of results) this.#users.set(user.id, user);
     return {
       people: results.map((user) =>
-        personOf(
-          { id: user.id, profile: user.profile ?? {}, badges: [] },
-          user,
-        ),
+        personOf({ id: user.id, profile: user.profile ?? {}, badges: [] }, user),
       ),
       isLast: next === null,
       count,
@@ -233,9 +220,7 @@ export async function countPresent(
     if (isAsked(user)) ids.push(user.id);
     if (++looked === MOST_SEEN) break;
   }
-  const online = await batches(ids, (batch) =>
-    live.call("user.online_status", { ids: batch }),
-  );
+  const online = await batches(ids, (batch) => live.call("user.online_status", { ids: batch }));
   return Object.values(online).filter((isOnline) => isOnline).length;
 }
 

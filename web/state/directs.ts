@@ -1,10 +1,5 @@
 import { writable, type Readable } from "svelte/store";
-import type {
-  Live,
-  LiveState,
-  PublicUser,
-  SentEvent,
-} from "../../client/index.js";
+import type { Live, LiveState, PublicUser, SentEvent } from "../../client/index.js";
 import { nameOf } from "../lib/avatars.js";
 import { lineOf } from "./chat-content.js";
 import { isUnread } from "./rooms.js";
@@ -45,9 +40,7 @@ export const directName = (
   { others }: Direct,
   known: ReadonlyMap<string, PublicUser>,
   nobody: string,
-): string =>
-  others.map((it) => nameOf(known.get(it.id) ?? it) ?? nobody).join(", ") ||
-  nobody;
+): string => others.map((it) => nameOf(known.get(it.id) ?? it) ?? nobody).join(", ") || nobody;
 
 /** The last message of a conversation. */
 export interface LastLine {

@@ -19,11 +19,7 @@ export interface Source {
    * @param changed the names of the values that differ from that version.
    * @throws {Conflict} or a {@link FoyerError} with the status 412 if it is not.
    */
-  write(
-    values: Values,
-    changed: readonly string[],
-    version: string,
-  ): Promise<Snapshot>;
+  write(values: Values, changed: readonly string[], version: string): Promise<Snapshot>;
 }
 
 /** Another user has changed the values that were to be written. */
@@ -44,14 +40,11 @@ export interface DraftState {
 }
 
 /** Whether two values are the same as JSON. */
-export const same = (a: unknown, b: unknown): boolean =>
-  JSON.stringify(a) === JSON.stringify(b);
+export const same = (a: unknown, b: unknown): boolean => JSON.stringify(a) === JSON.stringify(b);
 
 /** The names under which two sets of values differ. */
 export const differing = (a: Values, b: Values): string[] =>
-  [...new Set([...Object.keys(a), ...Object.keys(b)])].filter(
-    (name) => !same(a[name], b[name]),
-  );
+  [...new Set([...Object.keys(a), ...Object.keys(b)])].filter((name) => !same(a[name], b[name]));
 
 /** Changes that are not saved yet, to something that others may change as well. */
 export class Draft implements Readable<DraftState> {
@@ -203,21 +196,16 @@ export class Draft implements Readable<DraftState> {
 }
 
 /** The faults of a value, in the words of the server. */
-export const faultsIn = (
-  faults: DraftState["faults"],
-  name: string,
-): string | undefined =>
+export const faultsIn = (faults: DraftState["faults"], name: string): string | undefined =>
   Object.entries(faults)
     .filter(([path]) => isWithin(path, name))
     .flatMap(([, messages]) => messages)
     .join(" ") || undefined;
 
-const isWithin = (path: string, name: string) =>
-  path === name || path.startsWith(`${name}.`);
+const isWithin = (path: string, name: string) => path === name || path.startsWith(`${name}.`);
 
 const isConflict = (error: unknown) =>
-  error instanceof Conflict ||
-  (error instanceof FoyerError && error.status === 412);
+  error instanceof Conflict || (error instanceof FoyerError && error.status === 412);
 
 function faultsOf(error: unknown): Pick<DraftState, "problem" | "faults"> {
   const fields =

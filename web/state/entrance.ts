@@ -77,7 +77,7 @@ export interface TroubleSigns {
 }
 
 /** An interruption that is shorter is not worth a word, in milliseconds. */
-const PATIENCE = 700;
+const SHORT_OUTAGE_MS = 700;
 
 /** The trouble to show about the connection; undefined without any. */
 export function troubleOf(signs: TroubleSigns): Trouble | undefined {
@@ -87,7 +87,7 @@ export function troubleOf(signs: TroubleSigns): Trouble | undefined {
     // The socket notices later than the browser.
     return isOnline ? undefined : { is: "offline", seconds: 0 };
   }
-  if (since === undefined || now - since < PATIENCE) return undefined;
+  if (since === undefined || now - since < SHORT_OUTAGE_MS) return undefined;
   if (connection.is === "connecting" || isTrying) return { is: "connecting" };
   const seconds = Math.ceil((connection.retryAt - now) / 1000);
   if (seconds <= 0) return { is: "connecting" };

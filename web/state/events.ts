@@ -22,11 +22,7 @@ export function keepTitle(shelf: Shelf, id: string, title: string): void {
  * @param names of all items on the shelf.
  * @param now in milliseconds since 1970.
  */
-export const knownEvents = (
-  shelf: Shelf,
-  names: readonly string[],
-  now: number,
-): KnownEvent[] =>
+export const knownEvents = (shelf: Shelf, names: readonly string[], now: number): KnownEvent[] =>
   names
     .flatMap((name) => {
       const id = TOKEN.exec(name)?.[1];

@@ -34,9 +34,8 @@ export function withoutToken(hash: string): string {
 export function claimsOf(token: string): Record<string, unknown> | undefined {
   try {
     const [, payload = ""] = token.split(".");
-    const bytes = Uint8Array.from(
-      atob(payload.replaceAll("-", "+").replaceAll("_", "/")),
-      (char) => char.charCodeAt(0),
+    const bytes = Uint8Array.from(atob(payload.replaceAll("-", "+").replaceAll("_", "/")), (char) =>
+      char.charCodeAt(0),
     );
     const claims: unknown = JSON.parse(new TextDecoder().decode(bytes));
     return typeof claims === "object" && claims !== null

@@ -93,7 +93,10 @@ async function invited(
   for (;;) {
     try {
       const answer = await api.request("POST", "/tokens/", {
-        ...{ uid, traits, page, expires_in: expiresIn },
+        uid,
+        traits,
+        page,
+        expires_in: expiresIn,
         ...(name && { name }),
       });
       const { url } = (await answer.json()) as { url: string };

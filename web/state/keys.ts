@@ -14,15 +14,10 @@ export type KeyedWorld = Versioned<World>;
 
 /** The keys of a world, each once. */
 export const keysOf = ({ config }: World): readonly SigningKey[] =>
-  config.JWT_secrets.filter(
-    (key, at, all) => all.findIndex((it) => isSameKey(it, key)) === at,
-  );
+  config.JWT_secrets.filter((key, at, all) => all.findIndex((it) => isSameKey(it, key)) === at);
 
 /** Which key signed a token; -1 if none did. */
-export function signerOf(
-  keys: readonly SigningKey[],
-  token: string | undefined,
-): number {
+export function signerOf(keys: readonly SigningKey[], token: string | undefined): number {
   if (token === undefined) return -1;
   const { iss, aud } = claimsOf(token) ?? {};
   return keys.findIndex(

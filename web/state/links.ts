@@ -88,8 +88,7 @@ export class MadeLinks implements Readable<readonly MadeLink[]> {
 }
 
 const isMadeLink = (value: unknown): value is MadeLink => {
-  const { uid, name, traits, expires, key, madeAt } = (value ??
-    {}) as Partial<MadeLink>;
+  const { uid, name, traits, expires, key, madeAt } = (value ?? {}) as Partial<MadeLink>;
   return (
     [uid, name, key].every((text) => typeof text === "string") &&
     Array.isArray(traits) &&

@@ -34,9 +34,7 @@ export class Online implements Readable<ReadonlySet<string>> {
     // A call without a connection would wait, and many of them would come at once.
     if (ids.length === 0 || !this.#live.isConnected) return;
     try {
-      const answer = await this.#live.call("user.online_status", {
-        ids: [...ids],
-      });
+      const answer = await this.#live.call("user.online_status", { ids: [...ids] });
       this.#store.set(new Set(ids.filter((id) => answer[id])));
     } catch {
       // The next one tells.

@@ -36,19 +36,14 @@ export function placeOf([page, id]: Route, rooms: readonly SentRoom[]): Place {
  * The address of the place of a route, if it is not the route itself. The only room keeps
  * its visitors when it is no longer the only one.
  */
-export function addressOf(
-  [page, id]: Route,
-  rooms: readonly SentRoom[],
-): string | undefined {
+export function addressOf([page, id]: Route, rooms: readonly SentRoom[]): string | undefined {
   const isComplete =
     page === "profile" ||
     page === "messages" ||
     page === "program" ||
     (page === "rooms" && id !== undefined);
   const first = rooms[0];
-  return isComplete || !first || rooms.length > 1
-    ? undefined
-    : linkTo("rooms", first.id);
+  return isComplete || !first || rooms.length > 1 ? undefined : linkTo("rooms", first.id);
 }
 
 /** The channel that is open in a place; the channel of a room has the room's id. */

@@ -13,11 +13,7 @@ const ORDER = { open: 0, draft: 1, closed: 2, archived: 3 };
 export const sortPolls = (polls: readonly ListedPoll[]): ListedPoll[] =>
   polls
     .toReversed()
-    .sort(
-      (a, b) =>
-        Number(b.is_pinned) - Number(a.is_pinned) ||
-        ORDER[a.state] - ORDER[b.state],
-    );
+    .sort((a, b) => Number(b.is_pinned) - Number(a.is_pinned) || ORDER[a.state] - ORDER[b.state]);
 
 /** An option as a page shows it. */
 export interface Choice {
@@ -48,11 +44,7 @@ export function resultOf(poll: ListedPoll, want?: readonly string[]): Result {
   const isMulti = poll_type === "multi";
   const isChosen = (id: string) => (want ?? answers).includes(id);
   if (!results) {
-    const choices = options.map(({ id, content }) => ({
-      id,
-      content,
-      isChosen: isChosen(id),
-    }));
+    const choices = options.map(({ id, content }) => ({ id, content, isChosen: isChosen(id) }));
     return { choices, isMulti };
   }
   const counts: Record<string, number> = Array.isArray(results) ? {} : results;
@@ -69,14 +61,9 @@ export function resultOf(poll: ListedPoll, want?: readonly string[]): Result {
 }
 
 /** The vote of a user who presses an option: it alone, or with the others of several. */
-export function voteWith(
-  { choices, isMulti }: Result,
-  option: string,
-): string[] {
+export function voteWith({ choices, isMulti }: Result, option: string): string[] {
   if (!isMulti) return [option];
-  return choices
-    .filter(({ id, isChosen }) => isChosen !== (id === option))
-    .map(({ id }) => id);
+  return choices.filter(({ id, isChosen }) => isChosen !== (id === option)).map(({ id }) => id);
 }
 
 /** A poll that the user is writing. */
@@ -99,11 +86,7 @@ export const emptySketch: Sketch = {
 };
 
 /** A poll that is to be changed. */
-export const sketchOf = ({
-  content,
-  options,
-  poll_type,
-}: ListedPoll): Sketch => ({
+export const sketchOf = ({ content, options, poll_type }: ListedPoll): Sketch => ({
   content,
   isMulti: poll_type === "multi",
   options: options.map(({ id, content }) => ({ id, content })),
@@ -111,21 +94,14 @@ export const sketchOf = ({
 
 /** A stored sketch; undefined if it is invalid. */
 export function readSketch(value: unknown): Sketch | undefined {
-  const { content, options, isMulti } = (value ?? {}) as Record<
-    string,
-    unknown
-  >;
+  const { content, options, isMulti } = (value ?? {}) as Record<string, unknown>;
   if (typeof content !== "string" || !Array.isArray(options)) return undefined;
   const texts = options
     .map((option: unknown) => (option as { content?: unknown } | null)?.content)
     .filter((text) => typeof text === "string")
     .slice(0, MAX_OPTIONS);
   if (texts.length < MIN_OPTIONS) return undefined;
-  return {
-    content,
-    options: texts.map((content) => ({ content })),
-    isMulti: isMulti === true,
-  };
+  return { content, options: texts.map((content) => ({ content })), isMulti: isMulti === true };
 }
 
 /** The fault of a sketch. */
@@ -135,11 +111,8 @@ export type Fault = "content" | "options" | "long";
 export function faultOf({ content, options }: Sketch): Fault | undefined {
   const texts = options.map(({ content }) => content.trim());
   if (content.trim() === "") return "content";
-  if (texts.filter((text) => text !== "").length < MIN_OPTIONS)
-    return "options";
-  return [content, ...texts].some((text) => text.length > MAX_TEXT)
-    ? "long"
-    : undefined;
+  if (texts.filter((text) => text !== "").length < MIN_OPTIONS) return "options";
+  return [content, ...texts].some((text) => text.length > MAX_TEXT) ? "long" : undefined;
 }
 
 /** A sketch in the server's form. */
@@ -153,17 +126,13 @@ export const contentOf = ({ content, options, isMulti }: Sketch) => ({
 });
 
 /** The changes of a sketch to a poll; undefined without any. */
-export function changesOf(
-  poll: ListedPoll,
-  sketch: Sketch,
-): PollChanges | undefined {
+export function changesOf(poll: ListedPoll, sketch: Sketch): PollChanges | undefined {
   const { content, options, poll_type } = contentOf(sketch);
   const isOfType = poll_type === (poll.poll_type ?? "choice");
   const isSame =
     options.length === poll.options.length &&
     options.every(
-      ({ id, content }, at) =>
-        id === poll.options[at]?.id && content === poll.options[at]?.content,
+      ({ id, content }, at) => id === poll.options[at]?.id && content === poll.options[at]?.content,
     );
   if (isSame && isOfType && content === poll.content) return undefined;
   return {
@@ -174,11 +143,7 @@ export function changesOf(
 }
 
 /** A list with an entry moved to another place; the same if there is no such place. */
-export function moved<T>(
-  list: readonly T[],
-  from: number,
-  to: number,
-): readonly T[] {
+export function moved<T>(list: readonly T[], from: number, to: number): readonly T[] {
   if (to < 0 || to >= list.length) return list;
   const others = list.toSpliced(from, 1);
   return others.toSpliced(to, 0, list[from]!);

@@ -1,9 +1,4 @@
-import {
-  holdsKey,
-  roomKeys,
-  type PermissionConfig,
-  type PermissionKey,
-} from "./rules.js";
+import { holdsKey, roomKeys, type PermissionConfig, type PermissionKey } from "./rules.js";
 
 // The rooms and rights of users with some traits, by the rules of the server.
 
@@ -33,10 +28,8 @@ const isOf = (key: string, types: readonly string[] | undefined): boolean => {
 };
 
 /** Whether people with these traits may come into the world at all. */
-export const entersWorld = (
-  traits: readonly string[],
-  world: PermissionConfig,
-): boolean => holdsKey("world.view", traits, world);
+export const entersWorld = (traits: readonly string[], world: PermissionConfig): boolean =>
+  holdsKey("world.view", traits, world);
 
 /** The rights of users with these traits in a room; undefined if they do not see it. */
 export const rightsIn = (
@@ -46,8 +39,7 @@ export const rightsIn = (
 ): RoomKey[] | undefined =>
   holdsKey("room.view", traits, world, room)
     ? roomKeys.filter(
-        (key): key is RoomKey =>
-          key !== "room.view" && holdsKey(key, traits, world, room),
+        (key): key is RoomKey => key !== "room.view" && holdsKey(key, traits, world, room),
       )
     : undefined;
 

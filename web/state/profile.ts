@@ -23,13 +23,10 @@ export interface Answer {
 
 const types = ["text", "textarea", "select", "link"] as const;
 
-const textOf = (value: unknown): string =>
-  typeof value === "string" ? value.trim() : "";
+const textOf = (value: unknown): string => (typeof value === "string" ? value.trim() : "");
 
 /** The questions of a world; those without an id are left out. */
-export function fieldsOf(
-  fields: readonly Record<string, unknown>[],
-): ProfileField[] {
+export function fieldsOf(fields: readonly Record<string, unknown>[]): ProfileField[] {
   const seen = new Set<string>();
   return fields.flatMap(({ id, label, type, choices }) => {
     if (typeof id !== "string" || seen.has(id)) return [];
@@ -45,9 +42,7 @@ export function fieldsOf(
 
 /** Choices come as a list, or as text with a line or a comma between two. */
 function choicesOf(choices: unknown): string[] {
-  const list: unknown[] = Array.isArray(choices)
-    ? choices
-    : textOf(choices).split(/[\n,]/);
+  const list: unknown[] = Array.isArray(choices) ? choices : textOf(choices).split(/[\n,]/);
   return [...new Set(list.map(textOf))].filter((choice) => choice !== "");
 }
 
@@ -68,9 +63,7 @@ export function answersOf(
 }
 
 /** The answers of a profile as a form shows them: texts only. */
-export function givenAnswers(
-  profile: Readonly<Record<string, unknown>>,
-): Record<string, string> {
+export function givenAnswers(profile: Readonly<Record<string, unknown>>): Record<string, string> {
   const given = profile["fields"];
   if (typeof given !== "object" || given === null) return {};
   return Object.fromEntries(
@@ -92,12 +85,8 @@ export const pictureTypes = (extensions: readonly string[]): string =>
 /** A size in words, such as `2.5 MB`. */
 export function sizeOf(bytes: number, language: string): string {
   const [amount, unit] =
-    bytes < 2 ** 20
-      ? [bytes / 2 ** 10, "kilobyte"]
-      : [bytes / 2 ** 20, "megabyte"];
-  return new Intl.NumberFormat(language, {
-    style: "unit",
-    unit,
-    maximumFractionDigits: 1,
-  }).format(amount);
+    bytes < 2 ** 20 ? [bytes / 2 ** 10, "kilobyte"] : [bytes / 2 ** 20, "megabyte"];
+  return new Intl.NumberFormat(language, { style: "unit", unit, maximumFractionDigits: 1 }).format(
+    amount,
+  );
 }

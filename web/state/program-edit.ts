@@ -36,8 +36,7 @@ export async function saveFields(
   for (let tries = 1; ; tries++) {
     const theirs = await api.getSession(seen.id);
     const isChanged = names.some(
-      (name) =>
-        !same(theirs[name], seen[name]) && !same(theirs[name], changes[name]),
+      (name) => !same(theirs[name], seen[name]) && !same(theirs[name], changes[name]),
     );
     if (isChanged) return { is: "changed", theirs };
     try {
@@ -72,10 +71,7 @@ export function movedTo(
     side === "start"
       ? [moved, moved + (end - start)]
       : [start, moved > start ? moved : moved + DAY];
-  return {
-    starts_at: new Date(from).toISOString(),
-    ends_at: new Date(to).toISOString(),
-  };
+  return { starts_at: new Date(from).toISOString(), ends_at: new Date(to).toISOString() };
 }
 
 /** Another session at the same time with the same room or speaker. */
@@ -86,15 +82,11 @@ export interface Overlap {
 }
 
 /** The sessions in the same room at the same time, by id. */
-export const overlaps = (
-  sessions: readonly SentSession[],
-): ReadonlyMap<string, Overlap> =>
+export const overlaps = (sessions: readonly SentSession[]): ReadonlyMap<string, Overlap> =>
   overlapsOf(sessions, ({ room_id }) => (room_id === null ? [] : [room_id]));
 
 /** The sessions of the same speaker at the same time, by id; not those in one room. */
-export const speakerOverlaps = (
-  sessions: readonly SentSession[],
-): ReadonlyMap<string, Overlap> =>
+export const speakerOverlaps = (sessions: readonly SentSession[]): ReadonlyMap<string, Overlap> =>
   overlapsOf(
     sessions,
     ({ speaker_ids }) => speaker_ids,
@@ -114,12 +106,9 @@ function overlapsOf(
       const others = seen.get(id) ?? [];
       seen.set(id, others);
       // They come by their start.
-      const other = others.find(
-        (it) => it.ends_at! > session.starts_at && counts(it, session),
-      );
+      const other = others.find((it) => it.ends_at! > session.starts_at && counts(it, session));
       if (other) {
-        if (!found.has(session.id))
-          found.set(session.id, { session: other, id });
+        if (!found.has(session.id)) found.set(session.id, { session: other, id });
         if (!found.has(other.id)) found.set(other.id, { session, id });
       }
       others.push(session);
@@ -166,11 +155,7 @@ export const speakerSource = (api: Foyer, id: string): Source => ({
 export const linesOf = (
   links: readonly { title?: string; label?: string; url: string }[],
 ): string =>
-  links
-    .map(({ title, label, url }) =>
-      [title ?? label, url].filter(Boolean).join(" "),
-    )
-    .join("\n");
+  links.map(({ title, label, url }) => [title ?? label, url].filter(Boolean).join(" ")).join("\n");
 
 /** The links in lines. The last word of a line is its address. */
 export const linksIn = (text: string): { title: string; url: string }[] =>

@@ -68,17 +68,12 @@ export function daysOf(sessions: readonly SentSession[], zone: string): Day[] {
     .sort(([a], [b]) => (a === "" ? 1 : b === "" ? -1 : a < b ? -1 : 1))
     .map(([key, slots]) => ({
       key,
-      slots: [...slots]
-        .sort(([a], [b]) => a - b)
-        .map(([start, sessions]) => ({ start, sessions })),
+      slots: [...slots].sort(([a], [b]) => a - b).map(([start, sessions]) => ({ start, sessions })),
     }));
 }
 
 /** The day that is shown first: today, else the next one, else the last one. */
-export function firstDay(
-  days: readonly Day[],
-  today: string,
-): string | undefined {
+export function firstDay(days: readonly Day[], today: string): string | undefined {
   const dated = days.filter(({ key }) => key !== "");
   const next = dated.find(({ key }) => key >= today) ?? dated.at(-1);
   return (next ?? days[0])?.key;

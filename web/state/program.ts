@@ -1,10 +1,5 @@
 import { derived, readable, type Readable } from "svelte/store";
-import type {
-  Live,
-  ProgramState,
-  SentSession,
-  SentSpeaker,
-} from "../../client/index.js";
+import type { Live, ProgramState, SentSession, SentSpeaker } from "../../client/index.js";
 import {
   byRoom,
   nextChange,
@@ -141,12 +136,7 @@ export function stagesOf(
       nextChange(sessions, now) ?? Infinity,
       (nextChange(sessions, now - OVERRUN) ?? Infinity) + OVERRUN,
     );
-    stages = new Map(
-      [...byRoom(sessions)].map(([room, its]) => [
-        room,
-        stageOf(its, now, ended),
-      ]),
-    );
+    stages = new Map([...byRoom(sessions)].map(([room, its]) => [room, stageOf(its, now, ended)]));
     return stages;
   });
 }

@@ -22,16 +22,12 @@ export const ownQuestions = (shelf: Shelf, world: string, room: string) =>
   kept<readonly string[]>(
     shelf,
     `foyer:${world}:draft:${room}:asked`,
-    (value) =>
-      Array.isArray(value) ? value.map(String).slice(0, OWN) : undefined,
+    (value) => (Array.isArray(value) ? value.map(String).slice(0, OWN) : undefined),
     [],
   );
 
 /** A question with what the user wants of it: to vote for it, or not to. */
-function wanted(
-  question: ListedQuestion,
-  votes: ReadonlyMap<string, boolean>,
-): ListedQuestion {
+function wanted(question: ListedQuestion, votes: ReadonlyMap<string, boolean>): ListedQuestion {
   const voted = votes.get(question.id) ?? question.voted;
   if (voted === question.voted) return question;
   const score = Math.max(0, question.score + (voted ? 1 : -1));
@@ -44,12 +40,11 @@ const filterOf = ({ state, answered }: ListedQuestion): Filter =>
 /** In which order questions stand, behind the one on the screen. */
 export type Order = "votes" | "newest" | "oldest";
 
-const orders: Record<Order, (a: ListedQuestion, b: ListedQuestion) => number> =
-  {
-    votes: (a, b) => b.score - a.score,
-    newest: (a, b) => Date.parse(b.timestamp) - Date.parse(a.timestamp),
-    oldest: (a, b) => Date.parse(a.timestamp) - Date.parse(b.timestamp),
-  };
+const orders: Record<Order, (a: ListedQuestion, b: ListedQuestion) => number> = {
+  votes: (a, b) => b.score - a.score,
+  newest: (a, b) => Date.parse(b.timestamp) - Date.parse(a.timestamp),
+  oldest: (a, b) => Date.parse(a.timestamp) - Date.parse(b.timestamp),
+};
 
 /**
  * Sorts questions for a page.
@@ -70,9 +65,6 @@ export function boardOf(
     .filter((question) => filterOf(question) === filter)
     .map((question) => wanted(question, votes))
     // Sorting keeps the order of equals: the oldest first.
-    .sort(
-      (a, b) =>
-        Number(b.is_pinned) - Number(a.is_pinned) || orders[order](a, b),
-    );
+    .sort((a, b) => Number(b.is_pinned) - Number(a.is_pinned) || orders[order](a, b));
   return { waiting, shown, counts };
 }

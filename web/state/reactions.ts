@@ -8,13 +8,7 @@ import { sharing } from "./sharing.js";
 export type Reaction = (typeof known)[number];
 
 /** The reactions, in the order of the buttons. */
-export const reactions = [
-  "👏",
-  "❤️",
-  "👍",
-  "🤣",
-  "😮",
-] as const satisfies readonly Reaction[];
+export const reactions = ["👏", "❤️", "👍", "🤣", "😮"] as const satisfies readonly Reaction[];
 
 /** One of them, on its way up. */
 export interface Particle {

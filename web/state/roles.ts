@@ -40,10 +40,7 @@ export function rolesOf(value: unknown): readonly Role[] {
     });
   }
   const guests = roles.find((role) => role.trait === null);
-  return [
-    guests ?? { trait: null },
-    ...roles.filter((role) => role.trait !== null),
-  ];
+  return [guests ?? { trait: null }, ...roles.filter((role) => role.trait !== null)];
 }
 
 /** Whom a rule lets in, as far as ticks show it. */
@@ -81,32 +78,20 @@ export function toggled(
   roles: readonly Role[],
 ): Ticks {
   if (trait === null && isOn) return "everyone";
-  const traits =
-    ticks === "everyone"
-      ? roles.flatMap((role) => role.trait ?? [])
-      : [...ticks];
+  const traits = ticks === "everyone" ? roles.flatMap((role) => role.trait ?? []) : [...ticks];
   const others = traits.filter((it) => it !== trait);
   return isOn && trait !== null ? [...others, trait] : others;
 }
 
 /** The traits of ticks that are no role. */
-export const otherTraits = (
-  ticks: Ticks,
-  roles: readonly Role[],
-): readonly string[] =>
-  ticks === "everyone"
-    ? []
-    : ticks.filter((it) => !roles.some(({ trait }) => trait === it));
+export const otherTraits = (ticks: Ticks, roles: readonly Role[]): readonly string[] =>
+  ticks === "everyone" ? [] : ticks.filter((it) => !roles.some(({ trait }) => trait === it));
 
 /**
  * The rule that counts for a key: the room's, the world's, the one of another key, or the
  * default.
  */
-export function ruleFor(
-  key: string,
-  world: PermissionConfig,
-  room?: PermissionConfig,
-): Rule {
+export function ruleFor(key: string, world: PermissionConfig, room?: PermissionConfig): Rule {
   const rule = room?.[key] ?? world[key];
   if (rule) return rule;
   if (!(permissionKeys as readonly string[]).includes(key)) return [[]];
@@ -125,29 +110,26 @@ export function rolesWith(
   traits: readonly string[],
   roles: readonly Role[],
 ): { roles: readonly Role[]; others: readonly string[] } {
-  const held = roles.filter(
-    ({ trait }) => trait !== null && traits.includes(trait),
-  );
-  const others = otherTraits(traits, roles).filter(
-    (trait) => trait !== "api" || held.length === 0,
-  );
+  const held = roles.filter(({ trait }) => trait !== null && traits.includes(trait));
+  const others = otherTraits(traits, roles).filter((trait) => trait !== "api" || held.length === 0);
   if (held.length > 0 || others.length > 0) return { roles: held, others };
   return { roles: roles.filter(({ trait }) => trait === null), others };
 }
 
 /** What a moderator does. */
 const moderation: readonly PermissionKey[] = [
-  ...(["chat.moderate", "question.moderate", "poll.manage"] as const),
-  ...(["room.viewers", "user.manage", "world.announce"] as const),
+  "chat.moderate",
+  "question.moderate",
+  "poll.manage",
+  "room.viewers",
+  "user.manage",
+  "world.announce",
 ];
 
 const moderator: Role = { trait: "moderator" };
 
 /** Whether there is a role Moderator that the rules permit nothing of what moderators do. */
-export const isModeratorIdle = (
-  roles: readonly Role[],
-  world: PermissionConfig,
-): boolean =>
+export const isModeratorIdle = (roles: readonly Role[], world: PermissionConfig): boolean =>
   roles.some(({ trait }) => trait === moderator.trait) &&
   !moderation.some((key) => {
     const ticks = ticksOf(ruleFor(key, world));
@@ -155,10 +137,7 @@ export const isModeratorIdle = (
   });
 
 /** The rules with those rights for the role Moderator. Rules that ticks cannot show stay. */
-export const withModerator = (
-  world: PermissionConfig,
-  roles: readonly Role[],
-): PermissionConfig =>
+export const withModerator = (world: PermissionConfig, roles: readonly Role[]): PermissionConfig =>
   moderation.reduce((rules, key) => {
     const ticks = ticksOf(ruleFor(key, rules));
     return !ticks || isTicked(ticks, moderator)

@@ -1,9 +1,6 @@
 import { writable, type Readable } from "svelte/store";
 import type { Commands, Live, SentRoom } from "../../client/index.js";
-import {
-  allows,
-  type PermissionConfig,
-} from "../../schemas/plain/permissions.js";
+import { allows, type PermissionConfig } from "../../schemas/plain/permissions.js";
 import { may } from "../lib/rights.js";
 import { messageOf } from "./session.js";
 
@@ -46,18 +43,13 @@ export function audienceOf(
 ): "all" | "some" | undefined {
   if (!world || !row.rules) return undefined;
   const noTraits = new Set<string>();
-  return allows("world.view", noTraits, world) &&
-    allows("room.view", noTraits, world, row.rules)
+  return allows("world.view", noTraits, world) && allows("room.view", noTraits, world, row.rules)
     ? "all"
     : "some";
 }
 
 /** An id moved to another place in a list. */
-export function moved(
-  ids: readonly string[],
-  id: string,
-  to: number,
-): readonly string[] {
+export function moved(ids: readonly string[], id: string, to: number): readonly string[] {
   const others = ids.filter((it) => it !== id);
   if (others.length === ids.length) return ids;
   const at = Math.min(Math.max(to, 0), others.length);
@@ -171,8 +163,7 @@ export class RoomBoard implements Readable<Rooms> {
       rules: this.#rules,
       mayReorder: may(state, "room:update"),
       // Rooms are created and edited over the HTTP API.
-      mayCreate:
-        may(state, "world:rooms.create.stage") && may(state, "world:api"),
+      mayCreate: may(state, "world:rooms.create.stage") && may(state, "world:api"),
       problem: this.#problem,
     });
   }
@@ -204,8 +195,7 @@ export class RoomBoard implements Readable<Rooms> {
   }
 }
 
-const typesOf = (modules: readonly { type: string }[]): string[] =>
-  modules.map(({ type }) => type);
+const typesOf = (modules: readonly { type: string }[]): string[] => modules.map(({ type }) => type);
 
 type Listed = Commands["room.config.list"]["result"][number];
 

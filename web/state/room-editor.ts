@@ -1,9 +1,4 @@
-import {
-  FoyerError,
-  type Commands,
-  type Foyer,
-  type Live,
-} from "../../client/index.js";
+import { FoyerError, type Commands, type Foyer, type Live } from "../../client/index.js";
 import type { PermissionConfig } from "../../schemas/plain/permissions.js";
 import { isSame, jsonText } from "../lib/json.js";
 
@@ -26,9 +21,14 @@ export interface RoomValues {
 export type Field = keyof RoomValues;
 
 export const fields: readonly Field[] = [
-  ...(["name", "description", "module_config"] as const),
-  ...(["permission_config", "sorting_priority"] as const),
-  ...(["picture", "force_join", "schedule_data"] as const),
+  "name",
+  "description",
+  "module_config",
+  "permission_config",
+  "sorting_priority",
+  "picture",
+  "force_join",
+  "schedule_data",
 ];
 
 /** The parts of a form, each with the fields that it shows. */
@@ -113,9 +113,7 @@ export class RoomEditor {
     const base = this.#base!;
     const changes = changed(base.values, values);
     try {
-      const { etag } = await this.#api.updateRoom(this.id, changes, {
-        ifMatch: base.etag,
-      });
+      const { etag } = await this.#api.updateRoom(this.id, changes, { ifMatch: base.etag });
       this.#base = { etag, values: { ...base.values, ...changes } };
     } catch (error) {
       if (isConflict(error)) return { is: "changed" };
@@ -144,9 +142,7 @@ export class RoomEditor {
   async #read(): Promise<{ etag: string; values: RoomValues }> {
     for (let tries = 1; ; tries++) {
       const room = await this.#api.getRoom(this.id);
-      const settings = await this.#live.call("room.config.get", {
-        room: this.id,
-      });
+      const settings = await this.#live.call("room.config.get", { room: this.id });
       const { etag } = await this.#api.getRoom(this.id);
       if (etag !== room.etag && tries < TRIES) continue;
       return { etag: room.etag, values: valuesOf(settings) };
@@ -154,20 +150,15 @@ export class RoomEditor {
   }
 }
 
-const isConflict = (error: unknown): boolean =>
-  error instanceof FoyerError && error.status === 412;
+const isConflict = (error: unknown): boolean => error instanceof FoyerError && error.status === 412;
 
 /** The messages about the values that were sent; undefined for another error. */
 function problemsOf(error: unknown): Problems | undefined {
   const isInvalid = error instanceof FoyerError && error.status === 400;
-  return isInvalid && Object.keys(error.fields).length > 0
-    ? error.fields
-    : undefined;
+  return isInvalid && Object.keys(error.fields).length > 0 ? error.fields : undefined;
 }
 
-const valuesOf = (
-  settings: Commands["room.config.get"]["result"],
-): RoomValues => ({
+const valuesOf = (settings: Commands["room.config.get"]["result"]): RoomValues => ({
   name: settings.name,
   description: settings.description,
   module_config: settings.module_config,
@@ -190,9 +181,7 @@ const agrees = (field: Field, a: RoomValues, b: RoomValues): boolean =>
 
 function changed(before: RoomValues, after: RoomValues): Partial<RoomValues> {
   return Object.fromEntries(
-    fields
-      .filter((field) => !agrees(field, before, after))
-      .map((field) => [field, after[field]]),
+    fields.filter((field) => !agrees(field, before, after)).map((field) => [field, after[field]]),
   );
 }
 
@@ -201,34 +190,22 @@ export const isEdited = (before: RoomValues, after: RoomValues): boolean =>
   fields.some((field) => !agrees(field, before, after));
 
 /** The differences between two versions, field by field. */
-export const differences = (
-  theirs: RoomValues,
-  mine: RoomValues,
-): Difference[] =>
+export const differences = (theirs: RoomValues, mine: RoomValues): Difference[] =>
   fields
     .filter((field) => !agrees(field, theirs, mine))
-    .map((field) => ({
-      field,
-      theirs: textOf(theirs[field]),
-      mine: textOf(mine[field]),
-    }));
+    .map((field) => ({ field, theirs: textOf(theirs[field]), mine: textOf(mine[field]) }));
 
 const textOf = (value: unknown): string =>
   typeof value === "string" ? value : value === null ? "" : jsonText(value);
 
 /** The values to fill into the parts of a form that show other values, by part. */
-export function refills(
-  now: RoomValues,
-  next: RoomValues,
-): [Part, Partial<RoomValues>][] {
+export function refills(now: RoomValues, next: RoomValues): [Part, Partial<RoomValues>][] {
   const all = Object.entries(parts) as [Part, readonly Field[]][];
   return all
     .filter(([, shown]) => shown.some((field) => !agrees(field, now, next)))
     .map(([part, shown]) => [
       part,
-      structuredClone(
-        Object.fromEntries(shown.map((field) => [field, next[field]])),
-      ),
+      structuredClone(Object.fromEntries(shown.map((field) => [field, next[field]]))),
     ]);
 }
 
@@ -244,9 +221,7 @@ export function merged(
   saved: RoomValues,
   open: readonly Field[] = [],
 ): RoomValues {
-  const kept = fields.filter(
-    (field) => open.includes(field) || !agrees(field, now, sent),
-  );
+  const kept = fields.filter((field) => open.includes(field) || !agrees(field, now, sent));
   return {
     ...structuredClone(saved),
     ...Object.fromEntries(kept.map((field) => [field, now[field]])),

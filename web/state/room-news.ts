@@ -72,19 +72,16 @@ export const newsOf = ({
     }
 
     const questionsIn = async (room: string): Promise<number> =>
-      (await live.call("question.list", { room })).filter(
-        ({ state }) => state === "mod_queue",
-      ).length;
+      (await live.call("question.list", { room })).filter(({ state }) => state === "mod_queue")
+        .length;
 
     async function newsIn(room: SentRoom): Promise<RoomNews> {
       const state = live.state!;
       const { id } = room;
       const isMember = state.channels.some((channel) => channel.id === id);
-      const moderates =
-        moduleOf(room, "question") && may(room, "room:question.moderate");
+      const moderates = moduleOf(room, "question") && may(room, "room:question.moderate");
       return {
-        messages:
-          isMember && isUnread(state, id) ? await messagesIn(state, id) : 0,
+        messages: isMember && isUnread(state, id) ? await messagesIn(state, id) : 0,
         questions: moderates ? await questionsIn(id) : 0,
       };
     }

@@ -16,10 +16,7 @@ export const presets = {
   ],
   website: [{ type: "page.iframe", config: { url: "" } }],
   empty: [],
-} as const satisfies Record<
-  string,
-  readonly { type: string; config: Record<string, unknown> }[]
->;
+} as const satisfies Record<string, readonly { type: string; config: Record<string, unknown> }[]>;
 
 export type Preset = keyof typeof presets;
 
@@ -27,11 +24,7 @@ export type Preset = keyof typeof presets;
  * A new room.
  * @param priority its place in the order of the rooms.
  */
-export const draftOf = (
-  name: string,
-  preset: Preset,
-  priority: number,
-): RoomDraft => ({
+export const draftOf = (name: string, preset: Preset, priority: number): RoomDraft => ({
   name,
   module_config: structuredClone([...presets[preset]]),
   sorting_priority: priority,

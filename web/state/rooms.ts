@@ -40,10 +40,7 @@ export function partsOf<K extends Placed>(
   const unknown = new Set<string>();
   const parts: Part<K>[] = [];
   const counts = new Map<string, number>();
-  const own = OWN.filter((type) => kindOf(type)).map((type) => ({
-    type,
-    config: {},
-  }));
+  const own = OWN.filter((type) => kindOf(type)).map((type) => ({ type, config: {} }));
   for (const module of [...room.modules, ...own] as RoomModule[]) {
     const { type } = module;
     const kind = kindOf(type);
@@ -64,10 +61,8 @@ export function partsOf<K extends Placed>(
 }
 
 /** Whether a channel has something that the user has not read, as far as is known. */
-export const isUnread = (
-  { readPointers, unreadPointers }: LiveState,
-  channel: string,
-): boolean => (unreadPointers[channel] ?? 0) > (readPointers[channel] ?? 0);
+export const isUnread = ({ readPointers, unreadPointers }: LiveState, channel: string): boolean =>
+  (unreadPointers[channel] ?? 0) > (readPointers[channel] ?? 0);
 
 /** The title of the present session in a room, if a host has set one. */
 export function sessionTitle({ schedule_data }: SentRoom): string | undefined {

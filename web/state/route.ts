@@ -20,8 +20,7 @@ export function routeOf(hash: string): Route {
 }
 
 /** Whether a route is the host view of a room. */
-export const isHostView = ([page, , part]: Route): boolean =>
-  page === "rooms" && part === "host";
+export const isHostView = ([page, , part]: Route): boolean => page === "rooms" && part === "host";
 
 /** A link to a page within this one. */
 export const linkTo = (...words: string[]): string =>

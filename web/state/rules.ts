@@ -15,12 +15,10 @@ import { textFault, trait as traitText } from "../../schemas/plain/texts.js";
 export { fallbackOf, permissionKeys, roomKeys };
 export type { PermissionConfig, PermissionKey, Rule };
 
-export const isRoomKey = (key: string): boolean =>
-  (roomKeys as readonly string[]).includes(key);
+export const isRoomKey = (key: string): boolean => (roomKeys as readonly string[]).includes(key);
 
 /** The rules of a new world. */
-export const defaultRule = (key: string): Rule | undefined =>
-  defaultPermissionConfig[key];
+export const defaultRule = (key: string): Rule | undefined => defaultPermissionConfig[key];
 
 /** Whether a user holds a key, as the live layer decides it. */
 export const holdsKey = (
@@ -35,22 +33,14 @@ export const traitsIn = (...configs: readonly PermissionConfig[]): string[] =>
   [...new Set(configs.flatMap((it) => Object.values(it).flat(2)))].sort();
 
 /** Whether a text is a trait. */
-export const isTrait = (text: string): boolean =>
-  textFault(traitText, text) === undefined;
+export const isTrait = (text: string): boolean => textFault(traitText, text) === undefined;
 
 /** The traits in a text, which spaces and commas separate. */
-export const traitsOf = (text: string): string[] =>
-  text.split(/[\s,|]+/).filter(isTrait);
+export const traitsOf = (text: string): string[] => text.split(/[\s,|]+/).filter(isTrait);
 
 /** The keys that the console needs, and the keys for editing a room. */
 const NEEDED = {
-  world: [
-    "world.view",
-    "world.update",
-    "world.secrets",
-    "world.api",
-    "world.feed",
-  ],
+  world: ["world.view", "world.update", "world.secrets", "world.api", "world.feed"],
   room: ["room.view", "room.update"],
 } as const satisfies Record<string, readonly PermissionKey[]>;
 
@@ -58,14 +48,9 @@ const NEEDED = {
 type Rules = readonly [world: PermissionConfig, room?: PermissionConfig];
 
 /** The keys for the console that a user would lose by a change. */
-export const lostBy = (
-  traits: readonly string[],
-  before: Rules,
-  after: Rules,
-): PermissionKey[] =>
+export const lostBy = (traits: readonly string[], before: Rules, after: Rules): PermissionKey[] =>
   NEEDED[after[1] ? "room" : "world"].filter(
-    (key) =>
-      holdsKey(key, traits, ...before) && !holdsKey(key, traits, ...after),
+    (key) => holdsKey(key, traits, ...before) && !holdsKey(key, traits, ...after),
   );
 
 /** Rules with another one for a key, or without one if it is undefined. */
@@ -85,9 +70,7 @@ export function rulesFrom(text: string): PermissionConfig | undefined {
     if (typeof value !== "object" || value === null || Array.isArray(value)) {
       return undefined;
     }
-    return Object.values(value).every(isRule)
-      ? (value as PermissionConfig)
-      : undefined;
+    return Object.values(value).every(isRule) ? (value as PermissionConfig) : undefined;
   } catch {
     return undefined;
   }

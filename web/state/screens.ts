@@ -9,9 +9,7 @@ export const screens = ["questions", "poll", "chat", "welcome"] as const;
 export type Screen = (typeof screens)[number];
 
 /** The screen that an address asks for; undefined for the event itself. */
-export function screenIn(
-  search: string,
-): { screen: Screen; room: string | undefined } | undefined {
+export function screenIn(search: string): { screen: Screen; room: string | undefined } | undefined {
   const params = new URLSearchParams(search);
   const wanted = params.get("screen");
   const screen = screens.find((it) => it === wanted);
@@ -20,11 +18,7 @@ export function screenIn(
 }
 
 /** The address of a screen, beside the page at another address of the event. */
-export function screenAddress(
-  href: string,
-  screen: Screen,
-  room: string,
-): string {
+export function screenAddress(href: string, screen: Screen, room: string): string {
   const url = new URL(href);
   url.search = new URLSearchParams({ screen, room }).toString();
   url.hash = "";
@@ -50,14 +44,12 @@ export const screensOf = (room: SentRoom): Screen[] =>
   screens.filter(
     (screen) =>
       screen === "welcome" ||
-      moduleOf(
-        room,
-        { questions: "question", poll: "poll", chat: "chat.native" }[screen],
-      ) !== undefined,
+      moduleOf(room, { questions: "question", poll: "poll", chat: "chat.native" }[screen]) !==
+        undefined,
   );
 
 /** Whether to offer the view of a host: to moderators of anything in the room. */
 export const mayHost = (room: SentRoom): boolean =>
-  ["room:chat.moderate", "room:question.moderate", "room:poll.manage"].some(
-    (right) => may(room, right),
+  ["room:chat.moderate", "room:question.moderate", "room:poll.manage"].some((right) =>
+    may(room, right),
   );

@@ -55,22 +55,16 @@ export class PeopleSearch implements Readable<Results> {
     const count = ++this.#count;
     this.#set({ is: "searching", hasMore: false });
     try {
-      const { results, isLastPage } = await this.#live.call(
-        "user.list.search",
-        {
-          search_term: this.#term,
-          page: this.#page + 1,
-          include_banned: false,
-        },
-      );
+      const { results, isLastPage } = await this.#live.call("user.list.search", {
+        search_term: this.#term,
+        page: this.#page + 1,
+        include_banned: false,
+      });
       if (count !== this.#count) return;
       const me = this.#live.state?.user.id;
       const known = new Set([me, ...this.#users.map(({ id }) => id)]);
       this.#page++;
-      this.#users = [
-        ...this.#users,
-        ...results.filter(({ id }) => !known.has(id)),
-      ];
+      this.#users = [...this.#users, ...results.filter(({ id }) => !known.has(id))];
       this.#set({ is: "done", hasMore: !isLastPage });
     } catch (error) {
       if (count !== this.#count) return;

@@ -37,8 +37,7 @@ export function spanOf(
   event: { readonly starts_at?: unknown; readonly ends_at?: unknown },
   now: number,
 ): Span | undefined {
-  const timeOf = (value: unknown) =>
-    typeof value === "string" ? Date.parse(value) : Number.NaN;
+  const timeOf = (value: unknown) => (typeof value === "string" ? Date.parse(value) : Number.NaN);
   const start = timeOf(event.starts_at) - 60 * MINUTE;
   const end = timeOf(event.ends_at) + 60 * MINUTE;
   const to = end < now ? end : now;
@@ -61,11 +60,7 @@ export function livelyPart(rows: readonly Activity[], span: Span): Span {
   const [first, last] = livelyOf(rows) ?? [span.from, span.to];
   const { step } = span;
   const at = Math.floor((first - span.from) / step) * step + span.from;
-  return {
-    from: Math.max(span.from, at - step),
-    to: Math.min(span.to, last + 2 * step),
-    step,
-  };
+  return { from: Math.max(span.from, at - step), to: Math.min(span.to, last + 2 * step), step };
 }
 
 /** The first and the last time at which something happened. */
@@ -83,10 +78,10 @@ export function summed(
   amounts: Iterable<{ readonly at: number; readonly value: number }>,
   { from, to, step }: Span,
 ): Value[] {
-  const values = Array.from(
-    { length: Math.max(1, Math.ceil((to - from) / step)) },
-    (_, n) => ({ at: from + n * step, value: 0 }),
-  );
+  const values = Array.from({ length: Math.max(1, Math.ceil((to - from) / step)) }, (_, n) => ({
+    at: from + n * step,
+    value: 0,
+  }));
   for (const { at, value } of amounts) {
     const found = values[Math.floor((at - from) / step)];
     if (found) found.value += value;

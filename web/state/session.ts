@@ -1,11 +1,5 @@
 import { readable, type Readable, writable } from "svelte/store";
-import {
-  Foyer,
-  Live,
-  LiveError,
-  type LiveState,
-  type PublicUser,
-} from "../../client/index.js";
+import { Foyer, Live, LiveError, type LiveState, type PublicUser } from "../../client/index.js";
 import type { Identity } from "./identity.js";
 import { Notices } from "./notices.js";
 import { People } from "./people.js";
@@ -82,9 +76,7 @@ const stateOf = (live: Live): Readable<LiveState | undefined> =>
   });
 
 function connectionOf(live: Live): Readable<Connection> {
-  const store = writable<Connection>({
-    is: live.isConnected ? "online" : "connecting",
-  });
+  const store = writable<Connection>({ is: live.isConnected ? "online" : "connecting" });
   live.on("authenticated", () => store.set({ is: "online" }));
   live.on("client.disconnected", ({ retryIn }) =>
     store.set({ is: "offline", retryAt: Date.now() + retryIn }),

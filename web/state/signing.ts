@@ -27,10 +27,7 @@ const signature = (secret: string, text: string): string =>
   base64url(hmac(sha256, utf8(secret), utf8(text)));
 
 /** Signs a token (RFC 7519) by HS256. */
-export function signToken(
-  claims: Readonly<Record<string, unknown>>,
-  secret: string,
-): string {
+export function signToken(claims: Readonly<Record<string, unknown>>, secret: string): string {
   const parts = [{ alg: "HS256", typ: "JWT" }, claims].map((part) =>
     base64url(utf8(JSON.stringify(part))),
   );
@@ -53,18 +50,12 @@ export function signAgain(
   key: SigningKey,
   more: Readonly<Record<string, unknown>> = {},
 ): string {
-  const claims = {
-    ...claimsOf(token),
-    ...more,
-    iss: key.issuer,
-    aud: key.audience,
-  };
+  const claims = { ...claimsOf(token), ...more, iss: key.issuer, aud: key.audience };
   return signToken(claims, key.secret);
 }
 
 /** A new secret: 256 random bits as 64 characters. */
-export const freshSecret = (): string =>
-  hex(crypto.getRandomValues(new Uint8Array(32)));
+export const freshSecret = (): string => hex(crypto.getRandomValues(new Uint8Array(32)));
 
 /** Names a secret without revealing it. */
 export const fingerprintOf = (secret: string): string =>

@@ -7,14 +7,8 @@ import type { Theme } from "../lib/page.js";
 type Rgb = readonly [number, number, number];
 
 /** The grounds of tokens.css on which the accent is written. */
-const GROUNDS: Record<"light" | "dark", Rgb> = {
-  light: [238, 238, 243],
-  dark: [36, 36, 45],
-};
-const ENDS: Record<"light" | "dark", Rgb> = {
-  light: [0, 0, 0],
-  dark: [255, 255, 255],
-};
+const GROUNDS: Record<"light" | "dark", Rgb> = { light: [238, 238, 243], dark: [36, 36, 45] };
+const ENDS: Record<"light" | "dark", Rgb> = { light: [0, 0, 0], dark: [255, 255, 255] };
 /** A little above 4.5, as grounds are tinted here and there. */
 const CONTRAST = 5.2;
 

@@ -1,10 +1,5 @@
 import { writable, type Readable } from "svelte/store";
-import {
-  persist,
-  type Live,
-  type LiveError,
-  type PublicUser,
-} from "../../client/index.js";
+import { persist, type Live, type LiveError, type PublicUser } from "../../client/index.js";
 import { codeOf } from "./session.js";
 import { sharing } from "./sharing.js";
 
@@ -119,10 +114,7 @@ const stays = sharing(
  * last of them does not need it any more.
  * @returns the stay, and a function that releases it.
  */
-export function visit(
-  live: Live,
-  room: string,
-): { visit: Visit; release: () => void } {
+export function visit(live: Live, room: string): { visit: Visit; release: () => void } {
   const { shared, release } = stays(live, room);
   return { visit: shared, release };
 }

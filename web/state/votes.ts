@@ -15,9 +15,7 @@ export type Listing<T> =
  * The lists that an iteration gives. It begins with the first subscriber, and ends with
  * the last one. After an interruption it loads again.
  */
-export const listingOf = <T>(
-  lists: AsyncIterable<readonly T[]>,
-): Readable<Listing<T>> =>
+export const listingOf = <T>(lists: AsyncIterable<readonly T[]>): Readable<Listing<T>> =>
   readable<Listing<T>>({ is: "loading" }, (set) => {
     const iterator = lists[Symbol.asyncIterator]();
     let isOver = false;
@@ -30,8 +28,7 @@ export const listingOf = <T>(
           set({ is: "known", items: next.value });
         }
       } catch (error) {
-        if (!isOver)
-          set({ is: "lost", code: codeOf(error) ?? "client.closed" });
+        if (!isOver) set({ is: "lost", code: codeOf(error) ?? "client.closed" });
       }
     };
     set({ is: "loading" });
@@ -55,11 +52,7 @@ export class Intents<V> implements Readable<ReadonlyMap<string, V>> {
    * @param work makes the change.
    * @throws the error of the work, after the change is dropped.
    */
-  async want(
-    id: string,
-    value: V,
-    work: () => Promise<unknown>,
-  ): Promise<void> {
+  async want(id: string, value: V, work: () => Promise<unknown>): Promise<void> {
     const own = {};
     this.#last.set(id, own);
     this.#change((all) => all.set(id, value));
@@ -110,10 +103,7 @@ export function kept<T>(
   };
 }
 
-function readKept<T>(
-  text: string | null,
-  read: (value: unknown) => T | undefined,
-): T | undefined {
+function readKept<T>(text: string | null, read: (value: unknown) => T | undefined): T | undefined {
   if (text === null) return undefined;
   try {
     return read(JSON.parse(text));
@@ -128,6 +118,4 @@ export const asText = (value: unknown): string | undefined =>
 
 /** Whether a command that failed with this error may have been executed. */
 export const isUnsure = (error: unknown): boolean =>
-  ["client.disconnected", "client.timeout", "server.doubtful"].includes(
-    codeOf(error) ?? "",
-  );
+  ["client.disconnected", "client.timeout", "server.doubtful"].includes(codeOf(error) ?? "");

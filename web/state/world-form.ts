@@ -6,14 +6,7 @@ import type { Values } from "./draft.js";
 
 /** The fault of a value; `world.fault…` in i18n has a sentence for each. */
 export type WorldFault =
-  | "Empty"
-  | "Domain"
-  | "Locale"
-  | "Timezone"
-  | "Number"
-  | "Color"
-  | "Fields"
-  | "Link";
+  "Empty" | "Domain" | "Locale" | "Timezone" | "Number" | "Color" | "Fields" | "Link";
 
 /** A question of the profile that the people of a world fill in. */
 export interface ProfileField {
@@ -30,28 +23,21 @@ type Check = (value: unknown) => WorldFault | undefined;
 
 const checks: Record<string, Check> = {
   title: (value) => (textOf(value).trim() === "" ? "Empty" : undefined),
-  domain: (value) =>
-    value === undefined || DOMAIN.test(textOf(value)) ? undefined : "Domain",
+  domain: (value) => (value === undefined || DOMAIN.test(textOf(value)) ? undefined : "Domain"),
   "config.locale": optional((value) => isLocale(value) || "Locale"),
   "config.dateLocale": optional((value) => isLocale(value) || "Locale"),
   "config.timezone": optional((value) => isTimezone(value) || "Timezone"),
-  "config.connection_limit": optional(
-    (value) => /^[0-9]{1,9}$/.test(textOf(value)) || "Number",
-  ),
+  "config.connection_limit": optional((value) => /^[0-9]{1,9}$/.test(textOf(value)) || "Number"),
   "config.theme": optional((value) => {
     const { colors } = value as { colors?: { primary?: unknown } };
     const primary = colors?.primary;
-    const isColor =
-      primary === undefined || /^#[0-9a-f]{6}$/i.test(textOf(primary));
+    const isColor = primary === undefined || /^#[0-9a-f]{6}$/i.test(textOf(primary));
     return isColor || "Color";
   }),
   "config.links": optional((value) => {
     const { privacy, imprint, more } = objectOf(value);
     const urls = [privacy, imprint, ...objectsOf(more).map(({ url }) => url)];
-    return (
-      urls.every((url) => url === undefined || webAddress(url) !== undefined) ||
-      "Link"
-    );
+    return urls.every((url) => url === undefined || webAddress(url) !== undefined) || "Link";
   }),
   "config.profile_fields": optional((value) => {
     const fields = Array.isArray(value) ? (value as ProfileField[]) : [];

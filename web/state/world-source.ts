@@ -1,11 +1,4 @@
-import type {
-  Commands,
-  Foyer,
-  Live,
-  Versioned,
-  World,
-  WorldChanges,
-} from "../../client/index.js";
+import type { Commands, Foyer, Live, Versioned, World, WorldChanges } from "../../client/index.js";
 import { given } from "../../schemas/plain/given.js";
 import { Conflict, type Snapshot, type Source, type Values } from "./draft.js";
 import type { PermissionConfig } from "./rules.js";
@@ -23,8 +16,14 @@ const CONFIG = "config.";
 
 /** The settings of `world.config.get` that the console shows; the others stay as they are. */
 const LIVE = [
-  ...["theme", "locale", "dateLocale", "timezone", "connection_limit"],
-  ...["profile_fields", "iframe_blockers", "onsite_traits"],
+  "theme",
+  "locale",
+  "dateLocale",
+  "timezone",
+  "connection_limit",
+  "profile_fields",
+  "iframe_blockers",
+  "onsite_traits",
 ] as const;
 
 /** The settings of a world over HTTP, each one a value such as `config.theme`. */
@@ -41,32 +40,20 @@ export const worldSettings = (api: WorldApi): Source => ({
   },
 });
 
-function settingsOf({
-  title,
-  domain,
-  config,
-  etag,
-}: Versioned<World>): Snapshot {
+function settingsOf({ title, domain, config, etag }: Versioned<World>): Snapshot {
   const { JWT_secrets: _, ...settings } = config;
-  return {
-    values: { title, domain, ...valuesOf(settings) },
-    version: etag,
-  };
+  return { values: { title, domain, ...valuesOf(settings) }, version: etag };
 }
 
 /** A config as values of a draft. */
 export const valuesOf = (config: Values): Values =>
-  Object.fromEntries(
-    Object.entries(config).map(([key, value]) => [CONFIG + key, value]),
-  );
+  Object.fromEntries(Object.entries(config).map(([key, value]) => [CONFIG + key, value]));
 
 /** The config in the values of a draft. */
 export const configOf = (values: Values): Values =>
   Object.fromEntries(
     Object.entries(values).flatMap(([name, value]) =>
-      name.startsWith(CONFIG) && value !== undefined
-        ? [[name.slice(CONFIG.length), value]]
-        : [],
+      name.startsWith(CONFIG) && value !== undefined ? [[name.slice(CONFIG.length), value]] : [],
     ),
   );
 
@@ -79,9 +66,7 @@ export function liveSettings(live: Calls): Source {
   return liveSource(live, shown, {
     valuesOf: ({ title, ...settings }) => ({ title, ...valuesOf(settings) }),
     patchOf: (values, changed) =>
-      Object.fromEntries(
-        changed.map((name) => [name.replace(CONFIG, ""), values[name]]),
-      ),
+      Object.fromEntries(changed.map((name) => [name.replace(CONFIG, ""), values[name]])),
   });
 }
 

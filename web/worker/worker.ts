@@ -16,10 +16,7 @@ interface Scope {
     openWindow(url: string): Promise<unknown>;
   };
   skipWaiting(): Promise<void>;
-  addEventListener(
-    type: "install" | "activate",
-    listener: (event: Lasting) => void,
-  ): void;
+  addEventListener(type: "install" | "activate", listener: (event: Lasting) => void): void;
   addEventListener(
     type: "fetch",
     listener: (
@@ -29,10 +26,7 @@ interface Scope {
       },
     ) => void,
   ): void;
-  addEventListener(
-    type: "message",
-    listener: (event: Lasting & { data: unknown }) => void,
-  ): void;
+  addEventListener(type: "message", listener: (event: Lasting & { data: unknown }) => void): void;
   addEventListener(
     type: "push",
     listener: (event: Lasting & { data: { json(): unknown } | null }) => void,
@@ -60,15 +54,10 @@ const HASHED = /\/web\/[\w-]+-[\w-]{8}\.\w+$/;
 /** The page itself, without anything in its address. */
 const isPage = (url: string) => url.split("#")[0] === scope;
 
-const isOwnFile = (url: string) =>
-  new URL(url).origin === location.origin && HASHED.test(url);
+const isOwnFile = (url: string) => new URL(url).origin === location.origin && HASHED.test(url);
 
-worker.addEventListener("install", (event) =>
-  event.waitUntil(worker.skipWaiting()),
-);
-worker.addEventListener("activate", (event) =>
-  event.waitUntil(worker.clients.claim()),
-);
+worker.addEventListener("install", (event) => event.waitUntil(worker.skipWaiting()));
+worker.addEventListener("activate", (event) => event.waitUntil(worker.clients.claim()));
 
 worker.addEventListener("fetch", (event) => {
   const { request } = event;
@@ -131,9 +120,7 @@ async function keep(urls: readonly string[]): Promise<void> {
 /** The windows of this event. */
 const tabs = async (): Promise<readonly Tab[]> => {
   const all = { type: "window", includeUncontrolled: true };
-  return (await worker.clients.matchAll(all)).filter(({ url }) =>
-    url.startsWith(scope),
-  );
+  return (await worker.clients.matchAll(all)).filter(({ url }) => url.startsWith(scope));
 };
 
 worker.addEventListener("push", (event) => {
@@ -141,19 +128,16 @@ worker.addEventListener("push", (event) => {
   event.waitUntil(show(message));
 });
 
-async function show({
-  title,
-  body,
-  url,
-  tag,
-}: Record<string, unknown>): Promise<void> {
+async function show({ title, body, url, tag }: Record<string, unknown>): Promise<void> {
   const isSeen = (await tabs()).some((it) => it.visibilityState === "visible");
   const name = String(tag);
   // The page tells of messages itself, and not of sessions that begin.
   if (isSeen && !name.startsWith("session ")) return;
   await worker.registration.showNotification(String(title), {
     body: String(body),
-    ...{ tag: name, dir: "auto", icon: `${scope}icon.svg` },
+    tag: name,
+    dir: "auto",
+    icon: `${scope}icon.svg`,
     data: new URL(String(url), scope).hash,
   });
 }

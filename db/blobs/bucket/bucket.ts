@@ -3,26 +3,108 @@ import {
   AbortMultipartUploadCommand,
   DeleteObjectCommand,
   GetObjectCommand,
+  type GetObjectCommandInput,
   HeadBucketCommand,
   HeadObjectCommand,
   ListMultipartUploadsCommand,
   PutObjectCommand,
   type S3Client,
 } from "@aws-sdk/client-s3";
+import { getSignedUrl } from "@aws-sdk/s3-request-presigner";
 import type { BucketOptions } from "../../choice.js";
 import type { ByteRange, FileLink, LinkHeaders } from "../../contract/files.js";
-import {
-  readingClient,
-  statusOf,
-  toStoreError,
-  writingClient,
-} from "./client.js";
+import { readingClient, statusOf, toStoreError, writingClient } from "./client.js";
 import { isCount } from "../../../schemas/plain/shapes.js";
-import { withDeadline } from "./deadline.js";
 import { isTime, listPage, malformed, type ObjectPage } from "./listing.js";
-import { exactly } from "./reading.js";
-import { signedLink } from "./signing.js";
 import { upload } from "./upload.js";
+
+/**
+ * A public address of an object.
+ * @param seconds for how long; less if the credentials end before.
+ */
+async function signedLink(
+  client: S3Client,
+  object: GetObjectCommandInput,
+  seconds: number,
+): Promise<FileLink> {
+  const { config } = client;
+  const { expiration } = await config.credentials();
+  // The client has learned by how much the clock of the server differs.
+  const now = Date.now() + config.systemClockOffset;
+  const left = expiration ? (expiration.getTime() - now) / 1000 : Infinity;
+  const expiresIn = Math.max(1, Math.floor(Math.min(seconds, left)));
+  const signingDate = new Date(now);
+  const command = new GetObjectCommand(object);
+  const url = await getSignedUrl(client, command, { expiresIn, signingDate });
+  return { url, seconds: expiresIn };
+}
+
+/**
+ * Makes requests with a deadline, in case the server hangs.
+ * @param requests get a signal that aborts them.
+ * @param deadline how long they may take together, in milliseconds.
+ * @throws what `requests` throws, or an error with the name `TimeoutError`.
+ */
+async function withDeadline<T>(
+  requests: (signal: AbortSignal) => Promise<T>,
+  deadline: number,
+): Promise<T> {
+  const ending = new AbortController();
+  let timer: NodeJS.Timeout | undefined;
+  // Not AbortSignal.timeout, which would also end a stream that was opened. The
+  // client ignores the signal while it looks for credentials.
+  const late = new Promise<never>((_, reject) => {
+    timer = setTimeout(() => {
+      ending.abort();
+      const error = new Error();
+      error.name = "TimeoutError";
+      reject(error);
+    }, deadline);
+  });
+  try {
+    return await Promise.race([requests(ending.signal), late]);
+  } finally {
+    clearTimeout(timer);
+  }
+}
+
+/** How long the next bytes of a file may take, in milliseconds. */
+const PATIENCE = 10_000;
+
+/**
+ * Passes bytes on as the client reads them. The stream fails if they end early, or stop
+ * coming. Time in which the client does not read does not count.
+ * @param length the expected number of bytes.
+ */
+export function exactly(body: Readable, length: number): Readable {
+  const bytes = Readable.from(bytesOf(body, length), { objectMode: false });
+  // The generator may be waiting for bytes, and sees the end only after them.
+  return bytes.once("close", () => body.destroy());
+}
+
+async function* bytesOf(body: Readable, length: number): AsyncGenerator<Uint8Array> {
+  let left = length;
+  let isAwaited = false;
+  const timer = setTimeout(() => {
+    if (isAwaited) body.destroy(new Error("The file stopped coming."));
+  }, PATIENCE);
+  const chunks = body[Symbol.asyncIterator]() as AsyncIterator<Uint8Array>;
+  try {
+    for (;;) {
+      isAwaited = true;
+      timer.refresh();
+      const next = await chunks.next();
+      isAwaited = false;
+      if (next.done) break;
+      left -= next.value.length;
+      yield next.value;
+    }
+  } finally {
+    clearTimeout(timer);
+    body.destroy();
+  }
+  if (left !== 0) throw new Error("The file ended early.");
+}
 
 /** How long a request without a file may take with its repetition, in milliseconds. */
 const DEADLINE = 4000;
@@ -82,10 +164,7 @@ export class ObjectBucket {
    * @returns its bytes, as a stream that fails if they end early or stop coming;
    *   undefined if there is no such object.
    */
-  async read(
-    key: string,
-    { start, end }: ByteRange,
-  ): Promise<Readable | undefined> {
+  async read(key: string, { start, end }: ByteRange): Promise<Readable | undefined> {
     if (end < start) return Readable.from([]);
     const Range = `bytes=${start}-${end}`;
     const command = new GetObjectCommand({ ...this.#at(key), Range });
@@ -129,9 +208,7 @@ export class ObjectBucket {
   /** Stores a small object. */
   async write(key: string, text: string): Promise<void> {
     const command = new PutObjectCommand({ ...this.#at(key), Body: text });
-    await this.#run((abortSignal) =>
-      this.#writes.send(command, { abortSignal }),
-    );
+    await this.#run((abortSignal) => this.#writes.send(command, { abortSignal }));
   }
 
   /**
@@ -139,11 +216,7 @@ export class ObjectBucket {
    * condition, the last writer wins.
    */
   async writeOnce(key: string, text: string): Promise<void> {
-    const put = new PutObjectCommand({
-      ...this.#at(key),
-      Body: text,
-      IfNoneMatch: "*",
-    });
+    const put = new PutObjectCommand({ ...this.#at(key), Body: text, IfNoneMatch: "*" });
     const plain = await this.#run(async (abortSignal) => {
       try {
         await this.#writes.send(put, { abortSignal });
@@ -179,17 +252,12 @@ export class ObjectBucket {
   /** Removes an object, if there is one. */
   async remove(key: string): Promise<void> {
     const command = new DeleteObjectCommand(this.#at(key));
-    await this.#run((abortSignal) =>
-      this.#writes.send(command, { abortSignal }),
-    );
+    await this.#run((abortSignal) => this.#writes.send(command, { abortSignal }));
   }
 
   /** Removes an object, and the parts of uploads that never became one. */
   async erase(key: string): Promise<void> {
-    const ofKey = new ListMultipartUploadsCommand({
-      Bucket: this.#name,
-      Prefix: key,
-    });
+    const ofKey = new ListMultipartUploadsCommand({ Bucket: this.#name, Prefix: key });
     await this.#run(async (abortSignal) => {
       const { Uploads = [] } = await this.#writes
         .send(ofKey, { abortSignal })
@@ -200,10 +268,7 @@ export class ObjectBucket {
         });
       for (const { Key, UploadId } of Uploads) {
         if (Key !== key || UploadId === undefined) continue;
-        const abort = new AbortMultipartUploadCommand({
-          ...this.#at(key),
-          UploadId,
-        });
+        const abort = new AbortMultipartUploadCommand({ ...this.#at(key), UploadId });
         await this.#writes.send(abort, { abortSignal });
       }
     });
@@ -237,11 +302,7 @@ export class ObjectBucket {
    * A public address of an object.
    * @param seconds for how long; less if the credentials end before.
    */
-  async link(
-    key: string,
-    seconds: number,
-    { type, cacheControl }: LinkHeaders,
-  ): Promise<FileLink> {
+  async link(key: string, seconds: number, { type, cacheControl }: LinkHeaders): Promise<FileLink> {
     const object = {
       ...this.#at(key),
       ResponseContentType: type,
@@ -261,10 +322,7 @@ export class ObjectBucket {
   }
 
   /** Makes requests within a time, in milliseconds. */
-  async #run<T>(
-    requests: (signal: AbortSignal) => Promise<T>,
-    deadline = DEADLINE,
-  ): Promise<T> {
+  async #run<T>(requests: (signal: AbortSignal) => Promise<T>, deadline = DEADLINE): Promise<T> {
     try {
       return await withDeadline(requests, deadline);
     } catch (error) {

@@ -17,13 +17,7 @@ const MAX_WRITES = 256;
 const MAX_READS = 2048;
 
 const nothing = () => {};
-const silent = {
-  trace: nothing,
-  debug: nothing,
-  info: nothing,
-  warn: nothing,
-  error: nothing,
-};
+const silent = { trace: nothing, debug: nothing, info: nothing, warn: nothing, error: nothing };
 
 /**
  * A client of the server that has the bucket. Credentials are read from the
@@ -68,8 +62,7 @@ export const writingClient = (options: BucketOptions): S3Client =>
  * For downloads. A browser may stop reading a video for minutes, so their connections
  * may be silent, and their number must not hold up uploads.
  */
-export const readingClient = (options: BucketOptions): S3Client =>
-  clientOf(options, MAX_READS, 0);
+export const readingClient = (options: BucketOptions): S3Client => clientOf(options, MAX_READS, 0);
 
 /** The errors of the client: an answer with a status, or an error of the network. */
 interface ClientError {
@@ -96,18 +89,14 @@ const EXPLAINED: Record<string, string> = {
   AccessDenied: "it denies access",
   InvalidAccessKeyId: "it does not know the access key; see AWS_ACCESS_KEY_ID",
   NoSuchBucket: "there is no such bucket",
-  SignatureDoesNotMatch:
-    "the secret access key is wrong; see AWS_SECRET_ACCESS_KEY",
+  SignatureDoesNotMatch: "the secret access key is wrong; see AWS_SECRET_ACCESS_KEY",
 };
 
 /**
  * An error of the client as one line. It has only the code of the server: the message may
  * repeat the request with its signature.
  */
-export function toStoreError(
-  { bucket, endpoint }: BucketOptions,
-  error: unknown,
-): StoreError {
+export function toStoreError({ bucket, endpoint }: BucketOptions, error: unknown): StoreError {
   if (error instanceof StoreError) return error;
   const { name = "", message = "", code } = error as ClientError;
   const status = statusOf(error);

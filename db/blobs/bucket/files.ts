@@ -15,14 +15,7 @@ import { WorkFolder } from "../../local/work-folder.js";
 import { StoreError } from "../../contract/store.js";
 import { ObjectBucket, type ObjectHead } from "./bucket.js";
 import { isTime } from "./listing.js";
-import {
-  allNotes,
-  isOfWork,
-  keysOf,
-  type Note,
-  Notes,
-  untilOver,
-} from "./notes.js";
+import { allNotes, isOfWork, keysOf, type Note, Notes, untilOver } from "./notes.js";
 
 /** The object that names the bucket. */
 const IDENTITY = "foyer.json";
@@ -52,11 +45,7 @@ export class S3Files implements FileStore {
   readonly #notes: Notes;
   readonly #work: WorkFolder;
 
-  private constructor(
-    bucket: ObjectBucket,
-    dataDir: string,
-    linkOrigin?: string,
-  ) {
+  private constructor(bucket: ObjectBucket, dataDir: string, linkOrigin?: string) {
     this.#bucket = bucket;
     this.#notes = new Notes(bucket);
     this.#work = new WorkFolder(dataDir);
@@ -134,10 +123,7 @@ export class S3Files implements FileStore {
     return this.#bucket.remove(key);
   }
 
-  async discard(
-    keys: readonly string[],
-    forget: () => Promise<readonly string[]>,
-  ): Promise<void> {
+  async discard(keys: readonly string[], forget: () => Promise<readonly string[]>): Promise<void> {
     const note = await this.#notes.ofKeys(keys);
     let forgotten: readonly string[];
     try {
@@ -157,10 +143,7 @@ export class S3Files implements FileStore {
     await note.settle();
   }
 
-  withScratch<T>(
-    source: AsyncIterable<Uint8Array>,
-    use: (path: string) => Promise<T>,
-  ): Promise<T> {
+  withScratch<T>(source: AsyncIterable<Uint8Array>, use: (path: string) => Promise<T>): Promise<T> {
     return this.#work.withScratch(source, use);
   }
 
@@ -223,10 +206,7 @@ export class S3Files implements FileStore {
     if (text === undefined) return undefined;
     const identity = identityOf(text);
     if (identity !== undefined) return identity;
-    throw new StoreError(
-      "unusable",
-      `${IDENTITY} in the bucket is not Foyer's`,
-    );
+    throw new StoreError("unusable", `${IDENTITY} in the bucket is not Foyer's`);
   }
 
   async #erase(key: string, note: Note): Promise<void> {

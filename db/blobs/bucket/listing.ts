@@ -64,5 +64,4 @@ export const isTime = (time: Date | undefined): time is Date =>
   time !== undefined && !Number.isNaN(time.getTime());
 
 /** The error about an answer that lacks something, or has it wrongly. */
-export const malformed = (): Error =>
-  new Error("it does not answer like an S3 server");
+export const malformed = (): Error => new Error("it does not answer like an S3 server");

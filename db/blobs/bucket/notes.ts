@@ -169,10 +169,7 @@ class Life {
   #isLapsed(): boolean {
     const now = clocks();
     // One of them stands still while a machine sleeps, the other one is set at times.
-    const age = Math.max(
-      now.steady - this.#renewed.steady,
-      now.wall - this.#renewed.wall,
-    );
+    const age = Math.max(now.steady - this.#renewed.steady, now.wall - this.#renewed.wall);
     this.#hasLapsed ||= age >= LAPSED;
     return this.#hasLapsed;
   }
@@ -229,10 +226,7 @@ export const untilOver = ({ age }: NotesOfLife): number =>
   Math.max(0, DEAD - age) + 1000;
 
 /** The keys that a note names. */
-export async function keysOf(
-  bucket: ObjectBucket,
-  note: string,
-): Promise<string[]> {
+export async function keysOf(bucket: ObjectBucket, note: string): Promise<string[]> {
   if (note.endsWith(NOTE)) {
     const name = note.slice(note.lastIndexOf("/") + 1, -NOTE.length);
     try {

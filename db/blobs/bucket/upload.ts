@@ -86,14 +86,18 @@ async function storeInParts(
     sent.push(answer);
   };
   sendPart(first);
-  for await (const part of others) {
-    await sent.at(-SENDING);
-    sendPart(part);
+  try {
+    for await (const part of others) {
+      await sent.at(-SENDING);
+      sendPart(part);
+    }
+  } catch (error) {
+    // A part that arrives after the upload was aborted would stay in the bucket.
+    await Promise.allSettled(sent);
+    throw error;
   }
   const MultipartUpload = { Parts: await Promise.all(sent) };
-  return send(
-    new CompleteMultipartUploadCommand({ ...upload, MultipartUpload }),
-  );
+  return send(new CompleteMultipartUploadCommand({ ...upload, MultipartUpload }));
 }
 
 /** Cuts a stream into parts. Only the last one is smaller, and there may be none. */

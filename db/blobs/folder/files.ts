@@ -1,14 +1,6 @@
 import { randomUUID } from "node:crypto";
 import { mkdirSync } from "node:fs";
-import {
-  link,
-  mkdir,
-  readdir,
-  rename,
-  rmdir,
-  stat,
-  writeFile,
-} from "node:fs/promises";
+import { link, mkdir, readdir, rename, rmdir, stat, writeFile } from "node:fs/promises";
 import { dirname, join, resolve } from "node:path";
 import {
   asStoreError,
@@ -110,21 +102,14 @@ export class LocalFiles implements FileStore {
     const found = await unlessMissing(() => stat(path), undefined);
     if (!found?.isFile()) return undefined;
     const { size, mtime: modified } = found;
-    return {
-      size,
-      modified,
-      read: (range = { start: 0, end: size - 1 }) => readPart(path, range),
-    };
+    return { size, modified, read: (range = { start: 0, end: size - 1 }) => readPart(path, range) };
   }
 
   async remove(key: string): Promise<void> {
     await unlinked(join(this.root, key));
   }
 
-  async discard(
-    keys: readonly string[],
-    forget: () => Promise<readonly string[]>,
-  ): Promise<void> {
+  async discard(keys: readonly string[], forget: () => Promise<readonly string[]>): Promise<void> {
     const note = `${await this.#work.newPath()}${NOTE}`;
     let forgotten: readonly string[];
     try {
@@ -175,10 +160,7 @@ export class LocalFiles implements FileStore {
     return keys;
   }
 
-  withScratch<T>(
-    source: AsyncIterable<Uint8Array>,
-    use: (path: string) => Promise<T>,
-  ): Promise<T> {
+  withScratch<T>(source: AsyncIterable<Uint8Array>, use: (path: string) => Promise<T>): Promise<T> {
     return this.#work.withScratch(source, use);
   }
 
@@ -199,10 +181,7 @@ export class LocalFiles implements FileStore {
   /** Writes a name, unless another process did so meanwhile. */
   async #name(path: string): Promise<string> {
     const part = await this.#work.newPath();
-    await writeFile(part, identityText(randomUUID()), {
-      flush: true,
-      mode: 0o600,
-    });
+    await writeFile(part, identityText(randomUUID()), { flush: true, mode: 0o600 });
     try {
       // Unlike a rename, a link never replaces a file.
       await link(part, path).catch((error: NodeJS.ErrnoException) => {
@@ -266,10 +245,7 @@ async function identityIn(path: string): Promise<string | undefined> {
  * several keys is a file with one key on each line.
  */
 async function notedIn(folder: string): Promise<string[]> {
-  const entries = await unlessMissing(
-    () => readdir(folder, { withFileTypes: true }),
-    [],
-  );
+  const entries = await unlessMissing(() => readdir(folder, { withFileTypes: true }), []);
   const keys = entries
     .filter(({ name }) => isNote(name))
     .map(async (entry) => {

@@ -1,21 +1,96 @@
 import { randomUUID } from "node:crypto";
 import { detach } from "../../detach.js";
 import { StoreError } from "../../contract/store.js";
-import type {
-  Bus,
-  BusListener,
-  Counted,
-  HintMessage,
-  LiveMessage,
-} from "../bus.js";
+import type { Bus, BusListener, HintMessage, SnapshotMessage } from "../bus.js";
 import { LocalBus, type OnFault } from "../local.js";
 import { Channels } from "./channels.js";
-import { Counts } from "./counts.js";
-import { Identity } from "./identity.js";
-import { Link, reasonOf, SILENT } from "./link.js";
+import { type Client, Link, reasonOf, SILENT } from "./link.js";
 import { type Envelope, envelopeOf, messagesOf, textOf } from "./messages.js";
 import { Outbox } from "./outbox.js";
-import { Peers, SILENCE } from "./peers.js";
+
+/**
+ * Names a Valkey: it is the same for all processes with this key, and another one on
+ * another Valkey. It is kept there, and put back if Valkey has lost its data.
+ */
+export class Identity {
+  readonly #key: string;
+  #value = "";
+
+  constructor(key: string) {
+    this.#key = key;
+  }
+
+  /** Empty until the first connection. */
+  get value(): string {
+    return this.#value;
+  }
+
+  /**
+   * Reads or sets the identity on the first connection, and restores it on later ones.
+   * @throws an error if Valkey does not keep written values, and the errors of the client.
+   */
+  async meet(client: Client): Promise<void> {
+    if (this.#value) {
+      // Messages need no writes, so nothing depends on this one.
+      await client.set(this.#key, this.#value).catch(() => {});
+      return;
+    }
+    await client.set(this.#key, randomUUID(), { condition: "NX" });
+    const value = await client.get(this.#key);
+    if (!value) throw new Error("It does not keep written values.");
+    this.#value = value;
+  }
+
+  /** Puts it back if Valkey has lost it. */
+  putBack(client: Client): void {
+    client.set(this.#key, this.#value, { condition: "NX" }).catch(() => {});
+  }
+}
+
+/** How long a process may be silent until it counts as ended, in milliseconds. */
+export const SILENCE = 4000;
+
+/** How many other processes are tracked at most. Further ones have no beginning and no end. */
+const MAX_PEERS = 10_000;
+
+interface PeersParts {
+  onBegan: (process: string) => void;
+  onEnded: (process: string) => void;
+}
+
+/** The other processes that share a Valkey. */
+class Peers {
+  readonly #parts: PeersParts;
+  /** When each was heard last. */
+  readonly #heard = new Map<string, number>();
+
+  constructor(parts: PeersParts) {
+    this.#parts = parts;
+  }
+
+  /**
+   * Notes that another process lives.
+   * @param now in milliseconds.
+   */
+  hear(process: string, now: number): void {
+    const isNew = !this.#heard.has(process);
+    if (isNew && this.#heard.size >= MAX_PEERS) return;
+    this.#heard.set(process, now);
+    if (isNew) this.#parts.onBegan(process);
+  }
+
+  /** Notes that another process has ended. */
+  end(process: string): void {
+    if (this.#heard.delete(process)) this.#parts.onEnded(process);
+  }
+
+  /** Ends the processes that were silent for too long. */
+  endSilent(now: number): void {
+    for (const [process, at] of this.#heard) {
+      if (now - at > SILENCE) this.end(process);
+    }
+  }
+}
 
 /** After how long a first connection that has failed is given up, in milliseconds. */
 const OPEN_TIMEOUT = 5000;
@@ -57,7 +132,6 @@ export class ValkeyBus implements Bus {
   readonly #local: LocalBus;
   readonly #log: (line: string) => void;
   readonly #channels: Channels;
-  readonly #counts: Counts;
   readonly #identity: Identity;
   readonly #link: Link;
   readonly #outbox: Outbox;
@@ -89,8 +163,7 @@ export class ValkeyBus implements Bus {
         this.#answer ??= setImmediate(() => this.#live());
         this.#local.publish({ type: "process.began", process });
       },
-      onEnded: (process) =>
-        this.#local.publish({ type: "process.ended", process }),
+      onEnded: (process) => this.#local.publish({ type: "process.ended", process }),
     });
     const prefix = `foyer:${namespace}:`;
     this.#channels = new Channels({
@@ -111,12 +184,7 @@ export class ValkeyBus implements Bus {
         this.#live();
       },
     });
-    this.#counts = new Counts(`${prefix}count:`, () =>
-      this.connected ? this.#link.client : undefined,
-    );
-    this.#outbox = new Outbox((channel, body) =>
-      this.#send(channel, "messages", body),
-    );
+    this.#outbox = new Outbox((channel, body) => this.#send(channel, "messages", body));
     this.#ticker = setInterval(() => this.#tick(), TICK).unref();
   }
 
@@ -154,7 +222,11 @@ export class ValkeyBus implements Bus {
     return this.#identity.value;
   }
 
-  publish(message: LiveMessage | HintMessage): void {
+  get others(): ReadonlySet<string> {
+    return this.#local.others;
+  }
+
+  publish(message: SnapshotMessage | HintMessage): void {
     if (this.#closed) return;
     // The others first: a listener here may publish the next message.
     this.#outbox.add(this.#channels.nameOf(message.world), message);
@@ -171,10 +243,6 @@ export class ValkeyBus implements Bus {
 
   leave(world: string): void {
     this.#channels.leave(world);
-  }
-
-  count(key: string, window: number): Promise<Counted> {
-    return this.#counts.count(key, window);
   }
 
   async close(): Promise<void> {
@@ -238,11 +306,7 @@ export class ValkeyBus implements Bus {
   }
 
   /** @returns undefined while there is no connection. */
-  #send(
-    channel: string,
-    kind: Envelope["kind"],
-    body = "",
-  ): Promise<unknown> | undefined {
+  #send(channel: string, kind: Envelope["kind"], body = ""): Promise<unknown> | undefined {
     const text = textOf({ process: this.process, kind, body });
     return this.#link.client?.publish(channel, text);
   }

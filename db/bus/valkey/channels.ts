@@ -82,10 +82,7 @@ export class Channels {
     await this.#subscribe(client, [undefined, ...this.#worlds.keys()]);
   }
 
-  async #subscribe(
-    client: Client,
-    worlds: (string | undefined)[],
-  ): Promise<void> {
+  async #subscribe(client: Client, worlds: (string | undefined)[]): Promise<void> {
     const names = worlds.map((world) => this.nameOf(world));
     await client.subscribe(names, this.#receive);
     if (this.#client !== client) return;

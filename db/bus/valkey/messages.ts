@@ -21,8 +21,7 @@ export interface Envelope {
 const KINDS: ReadonlySet<string> = new Set<Kind>(["messages", "alive", "bye"]);
 
 /** An envelope as text. The process comes first, so that no process parses its own messages. */
-export const textOf = ({ process, kind, body }: Envelope): string =>
-  `${process} ${kind} ${body}`;
+export const textOf = ({ process, kind, body }: Envelope): string => `${process} ${kind} ${body}`;
 
 const HEAD = /^([\w-]{1,100}) (\w{1,10}) /;
 
@@ -41,10 +40,7 @@ export function envelopeOf(text: string): Envelope | undefined {
  * The messages in an envelope, without any that no process of this Foyer sends there.
  * @param world of the channel; undefined for the channel of all processes.
  */
-export function messagesOf(
-  { body }: Envelope,
-  world: string | undefined,
-): Sent[] {
+export function messagesOf({ body }: Envelope, world: string | undefined): Sent[] {
   let parsed: unknown;
   try {
     parsed = JSON.parse(body);

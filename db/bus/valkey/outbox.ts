@@ -1,4 +1,4 @@
-import type { HintMessage, LiveMessage } from "../bus.js";
+import type { HintMessage, SnapshotMessage } from "../bus.js";
 import { shortened } from "./short-hints.js";
 
 /** How large the messages of one channel get before they are sent, in characters. */
@@ -33,7 +33,7 @@ export class Outbox {
     this.#send = send;
   }
 
-  add(channel: string, message: LiveMessage | HintMessage): void {
+  add(channel: string, message: SnapshotMessage | HintMessage): void {
     const json = JSON.stringify(shortened(message));
     let due = this.#due.get(channel);
     if (!due) this.#due.set(channel, (due = { messages: [], size: 0 }));

@@ -1,7 +1,7 @@
 import type { ChatEvent, Delivery } from "../../contract/chat.js";
 import { chatEntry } from "../../log/entries.js";
 import type { Author } from "../../contract/author.js";
-import type { HintMessage, LiveMessage } from "../bus.js";
+import type { HintMessage, SnapshotMessage } from "../bus.js";
 import type { Sent } from "../shapes.js";
 
 // Most of the bytes between nodes are hints of chat events. They travel without fields that
@@ -52,9 +52,7 @@ const wholeOf = (world: string, hint: Hint | ShortHint): unknown => {
     return hint;
   }
   const { previous, tag, by, after, notified = [], appeared = [] } = hint;
-  const event = {
-    ...{ edited: null, replaces: null, reactions: {}, ...hint.event },
-  } as ChatEvent;
+  const event = { edited: null, replaces: null, reactions: {}, ...hint.event } as ChatEvent;
   const [before, message] = Array.isArray(after) ? after : [];
   const sender = { kind: "user", user: event.sender } as Author;
   const author =
@@ -69,16 +67,12 @@ const wholeOf = (world: string, hint: Hint | ShortHint): unknown => {
 };
 
 /** A message as it travels. */
-export const shortened = (message: LiveMessage | HintMessage): object =>
-  message.type === "hints"
-    ? { ...message, hints: message.hints.map(shortOf) }
-    : message;
+export const shortened = (message: SnapshotMessage | HintMessage): object =>
+  message.type === "hints" ? { ...message, hints: message.hints.map(shortOf) } : message;
 
 /** The message that was {@link shortened}. It comes from elsewhere, and is not checked yet. */
 export function whole(message: unknown): unknown {
-  const { type, world, hints } = (message ?? {}) as Partial<
-    Extract<Sent, { type: "hints" }>
-  >;
+  const { type, world, hints } = (message ?? {}) as Partial<Extract<Sent, { type: "hints" }>>;
   if (type !== "hints" || typeof world !== "string" || !Array.isArray(hints)) {
     return message;
   }

@@ -21,14 +21,20 @@ import {
 
 /** Chat. */
 export const CHAT_TABLES: readonly Table[] = [
-  table("chat_channels", "world_id number; id; world_id direct", "history", {
-    number: number,
-    id: text,
-    world_id: text,
-    direct: textOrNull,
-    last_event: mark,
-    last_message: mark,
-  }),
+  table(
+    "chat_channels",
+    "world_id number; id; world_id direct",
+    "history",
+    {
+      number: number,
+      id: text,
+      world_id: text,
+      direct: textOrNull,
+      last_event: mark,
+      last_message: mark,
+    },
+    { searched: number },
+  ),
   table("chat_events", "world_id id", "history", {
     id: event,
     world_id: anyWorld,
@@ -39,8 +45,8 @@ export const CHAT_TABLES: readonly Table[] = [
     replaces: eventOrNull,
     deleted: flag,
     content: objectOrNull,
-    tag: { ...number, since: 3, formerly: 0 },
-    author: { ...textOrNull, since: 3, formerly: null },
+    tag: number,
+    author: textOrNull,
   }),
   table("chat_edits", "world_id event", "history", {
     world_id: anyWorld,

@@ -48,16 +48,14 @@ export type Copies = "all" | "export" | "history" | "files" | "none";
 export interface Table {
   name: string;
   copies: Copies;
-  /** The columns in a backup, in its order. New ones come last. */
+  /** The columns in a backup, in its order. */
   columns: readonly Column[];
   /** The columns that a backup lacks: what follows from others, and what is erased soon in any case. */
   others: readonly Column[];
   /** The columns of the key, which also give the order: text by code points, numbers by value. */
   key: readonly string[];
-  /** The version of backups that first has it. An older backup is restored without its rows. */
-  since: number;
-  /** The last version of backups that has it, if other tables have its rows since: see `copies/loaded.ts`. */
-  until?: number;
+  /** The version of backups that first has it, if that is not the oldest. An older backup is restored without its rows. */
+  since?: number;
   /** The columns of other rules of uniqueness. */
   unique: readonly (readonly string[])[];
 }
@@ -85,16 +83,8 @@ export const idOf = (of: string): Kind => ({ ...text, of });
 export const numberOf = (of: string): Kind => ({ ...number, of });
 /** The same without a foreign key. */
 export const looseId = (of: string): Kind => ({ ...text, of, loose: true });
-export const looseIdOf = (of: string): Kind => ({
-  ...textOrNull,
-  of,
-  loose: true,
-});
-export const looseNumberOf = (of: string): Kind => ({
-  ...number,
-  of,
-  loose: true,
-});
+export const looseIdOf = (of: string): Kind => ({ ...textOrNull, of, loose: true });
+export const looseNumberOf = (of: string): Kind => ({ ...number, of, loose: true });
 /** The number of an event of chat in the log of its world. */
 export const event: Kind = looseNumberOf("log");
 export const eventOrNull: Kind = { ...numberOrNull, of: "log", loose: true };
@@ -120,12 +110,8 @@ export const table = (
   keys: string,
   copies: Copies,
   columns: Record<string, Kind>,
-  since = 2,
   others: Record<string, Kind> = {},
 ): Table => {
   const [key, ...unique] = keys.split("; ").map((names) => names.split(" "));
-  return {
-    ...{ name, copies, since, key: key!, unique },
-    ...{ columns: named(columns), others: named(others) },
-  };
+  return { name, copies, key: key!, unique, columns: named(columns), others: named(others) };
 };

@@ -28,19 +28,14 @@ export const VOTE_TABLES: readonly Table[] = [
     is_pinned: flag,
     timestamp: time,
     score: { ...number, derived: 0 },
-    named: { ...flag, inClone: 0, since: 4, formerly: 0 },
+    named: { ...flag, inClone: 0 },
   }),
-  table(
-    "question_votes",
-    "world_id number; world_id user_id question",
-    "export",
-    {
-      number: number,
-      world_id: anyWorld,
-      question: numberOf("questions"),
-      user_id: looseIdOf("users"),
-    },
-  ),
+  table("question_votes", "world_id number; world_id user_id question", "export", {
+    number: number,
+    world_id: anyWorld,
+    question: numberOf("questions"),
+    user_id: looseIdOf("users"),
+  }),
   table("polls", "world_id number; id; world_id room_id", "all", {
     number: number,
     id: text,

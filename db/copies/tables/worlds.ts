@@ -18,19 +18,19 @@ import {
 
 /** Worlds, their rooms, and their users. */
 export const WORLD_TABLES: readonly Table[] = [
+  table("world_ids", "id", "none", { id: text, touched: timeOrNull }),
   table(
     "worlds",
     "id; domain",
     "all",
     {
-      id: text,
+      id: idOf("world_ids"),
       title: text,
       config: object,
       permission_config: object,
       domain: text,
       revision: number,
     },
-    2,
     { file_bytes: number },
   ),
   table("world_issuers", "world_id issuer audience", "none", {
@@ -81,10 +81,9 @@ export const WORLD_TABLES: readonly Table[] = [
       pretalx_id: textOrNull,
       last_login: timeOrNull,
       display_name_folded: { ...text, derived: "" },
-      created: { ...time, formerly: 0, since: 5 },
+      created: time,
     },
-    2,
-    // It follows from the profile: see `copies/loaded.ts`.
+    // It follows from the profile: see `loaded` in `copies/dump.ts`.
     { fields_folded: text },
   ),
   table("blocks", "world_id user_id blocked_id", "all", {

@@ -1,8 +1,5 @@
 import type { Commands } from "../../../schemas/live/index.js";
-import {
-  type AnnouncementStore,
-  StoreError,
-} from "../../../db/contract/store.js";
+import { type AnnouncementStore, StoreError } from "../../../db/contract/store.js";
 import {
   type Announcement,
   type AnnouncementDraft,
@@ -12,13 +9,12 @@ import { absent, expectVersion } from "../../../db/rules/preconditions.js";
 import { timeIn } from "../../../schemas/plain/times.js";
 import type { Clock } from "../../../db/log/clock.js";
 import type { Context, Sender } from "../../context.js";
-import type { CommandTable } from "../../module.js";
-import {
-  invalidPayload,
-  LiveError,
-  requireShort,
-} from "../../rules/problems.js";
+import { bind, type CommandTable, type LiveModule } from "../../module.js";
+import { invalidPayload, LiveError, requireShort } from "../../rules/problems.js";
 import { announcementRecord, sentAnnouncement } from "../../rules/shapes.js";
+import { isVisible } from "../../../schemas/plain/announcements.js";
+import type { Connection } from "../../socket/connection.js";
+import { AnnouncementPushes, type AnnouncementPushPorts } from "./pushes.js";
 
 /** The ports of the commands about announcements. */
 export interface AnnouncementPorts {
@@ -44,10 +40,7 @@ export const announcements: CommandTable<
  */
 function fieldsOf(
   { ports }: Context<AnnouncementPorts, Sender>,
-  {
-    text,
-    show_until,
-  }: { text?: string | undefined; show_until?: string | null },
+  { text, show_until }: { text?: string | undefined; show_until?: string | null },
 ) {
   requireShort(ports.limits.maxText, { text });
   return {
@@ -57,16 +50,14 @@ function fieldsOf(
 }
 
 /** ISO 8601 with a date, as browsers and Python write it. */
-const TIME =
-  /^\d{4}-\d\d-\d\d([T ]\d\d:\d\d(:\d\d(\.\d{1,9})?)?(Z|[+-]\d\d:?\d\d)?)?$/;
+const TIME = /^\d{4}-\d\d-\d\d([T ]\d\d:\d\d(:\d\d(\.\d{1,9})?)?(Z|[+-]\d\d:?\d\d)?)?$/;
 
 /** The times that are written with a year of four digits, in milliseconds. */
 const FIRST = Date.parse("0000-01-01T00:00:00Z");
 const LAST = Date.parse("9999-12-31T23:59:59.999Z");
 
 /** Whether a date exists: `Date.parse` takes February 30 for March 2. */
-const isDay = (date: string): boolean =>
-  new Date(date).toISOString().startsWith(date);
+const isDay = (date: string): boolean => new Date(date).toISOString().startsWith(date);
 
 function timeOf(text: string | null): number | null {
   if (text === null) return null;
@@ -78,9 +69,7 @@ function timeOf(text: string | null): number | null {
     ? Date.parse(hasZone || text.length === 10 ? text : `${text}Z`)
     : NaN;
   if (!(time >= FIRST && time <= LAST) || !isDay(text.slice(0, 10))) {
-    throw invalidPayload({
-      show_until: ["Must be a time such as 2027-01-31T09:30:00Z, or null."],
-    });
+    throw invalidPayload({ show_until: ["Must be a time such as 2027-01-31T09:30:00Z, or null."] });
   }
   return time;
 }
@@ -90,17 +79,9 @@ async function create(
   { text, state, ...rest }: Commands["announcement.create"]["payload"],
 ) {
   const { ports, connection } = context;
-  const fields = {
-    text,
-    ...(state && { state }),
-    ...fieldsOf(context, { text, ...rest }),
-  };
+  const fields = { text, ...(state && { state }), ...fieldsOf(context, { text, ...rest }) };
   const { announcements } = ports.store;
-  const made = await announcements.create(
-    connection.world,
-    fields,
-    connection.author,
-  );
+  const made = await announcements.create(connection.world, fields, connection.author);
   return { announcement: sentAnnouncement(made, ports.clock.date()) };
 }
 
@@ -115,7 +96,11 @@ async function update(
   try {
     const seen = await expectedOf(context, name, state);
     const { after } = await ports.store.announcements.update(
-      ...[connection.world, name, changes, seen, connection.author],
+      connection.world,
+      name,
+      changes,
+      seen,
+      connection.author,
     );
     return { announcement: sentAnnouncement(after, ports.clock.date()) };
   } catch (error) {
@@ -165,4 +150,24 @@ async function list({ ports, connection }: Context<AnnouncementPorts, Sender>) {
   const all = await ports.store.announcements.list(connection.world);
   const now = ports.clock.date();
   return all.map((announcement) => sentAnnouncement(announcement, now));
+}
+
+/** The organizers' announcements to all users of a world. */
+export function announcementModule(ports: AnnouncementPorts & AnnouncementPushPorts) {
+  const pushes = new AnnouncementPushes(ports);
+  return {
+    bound: bind(announcements, ports),
+    onEntry: pushes.handlers,
+    enter: (world: string) => pushes.watch(world),
+    async entrance({ world }: Connection) {
+      const all = await ports.store.announcements.list(world);
+      const now = ports.clock.date();
+      const visible = all.filter((each) => isVisible(each, now));
+      pushes.shown(world, visible);
+      const sent = visible.map((each) => sentAnnouncement(each, now));
+      return () => ({ announcements: sent });
+    },
+    forget: (world: string) => pushes.unwatch(world),
+    stop: () => pushes.close(),
+  } satisfies LiveModule;
 }

@@ -139,8 +139,7 @@ export class AnnouncementPushes {
     }
     const shown = known?.get(id) ?? hidden;
     if (!shown) return;
-    const frameOf = (present: Announcement) =>
-      pushFrame(name, this.#sent(present));
+    const frameOf = (present: Announcement) => pushFrame(name, this.#sent(present));
     // Only users who make announcements get texts written into it from now on.
     const whole = frameOf(announcement);
     const last = frameOf({ ...announcement, text: shown.text });
@@ -159,15 +158,11 @@ export class AnnouncementPushes {
     // The clock may have been set back.
     told.until = Math.min(told.until, now);
     const due = [...told.known.values()].flatMap(({ state, show_until }) =>
-      state === "active" && show_until !== null && show_until > told.until
-        ? [show_until]
-        : [],
+      state === "active" && show_until !== null && show_until > told.until ? [show_until] : [],
     );
     if (due.length === 0) return;
     const wait = Math.max(0, Math.min(...due) - now);
-    told.stopTimer = clock.after(Math.min(wait, LONGEST_WAIT), () =>
-      this.#expire(world),
-    );
+    told.stopTimer = clock.after(Math.min(wait, LONGEST_WAIT), () => this.#expire(world));
   }
 
   #isVisible(announcement: Announcement): boolean {

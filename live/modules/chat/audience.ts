@@ -1,16 +1,10 @@
 import type { Clock } from "../../../db/log/clock.js";
 import type { Piece as Given, Pushes } from "../../delivery/push.js";
-import { nothingSent, type Sent } from "../../delivery/throttle.js";
+import { nothingSent, type Sent } from "../../delivery/outbox.js";
 import type { WorldState } from "../../rules/world-state.js";
 import type { Connection } from "../../socket/connection.js";
 import type { Pump } from "../../socket/socket-writer.js";
-import {
-  type Batch,
-  batchesOf,
-  type Framed,
-  type Piece,
-  type Pushed,
-} from "./batch.js";
+import { type Batch, batchesOf, type Framed, type Piece, type Pushed } from "./batch.js";
 
 /** The ports of an audience. */
 export interface AudiencePorts {
@@ -145,16 +139,9 @@ export class Audience {
     // Two batches in one turn must not make a subscriber a slow reader.
     const most = ports.limits.maxUnsent / 4;
     let sent = nothingSent;
-    for (const batch of batchesOf(
-      events,
-      state.world.value,
-      ports.clock.date(),
-      most,
-    )) {
+    for (const batch of batchesOf(events, state.world.value, ports.clock.date(), most)) {
       if (sent.total > 0) await ports.pump.drained();
-      const to = only
-        ? [only.listener.connection]
-        : [...this.subscriptions.keys()];
+      const to = only ? [only.listener.connection] : [...this.subscriptions.keys()];
       const began = ++moment;
       const { total, each } = await this.#push(ports, state, batch, to);
       sent = { total: sent.total + total, each: sent.each + each };
@@ -187,9 +174,7 @@ export class Audience {
       }
       const admin = view.managesUsers;
       const isPart = skipped > 0 || subscription.isHeld;
-      const piece = isPart
-        ? batch.wholePiece(admin)
-        : batch.pieceFor(admin, unknownTo(listener));
+      const piece = isPart ? batch.wholePiece(admin) : batch.pieceFor(admin, unknownTo(listener));
       return subscription.take(piece, skipped);
     });
 
@@ -197,8 +182,7 @@ export class Audience {
       if (listener.knowsAll(earliest)) return "";
       let unknown = "";
       for (let i = 0; i < involved.length; i++) {
-        if (!listener.knows(involved[i]!, before[i]!))
-          unknown += String.fromCharCode(i);
+        if (!listener.knows(involved[i]!, before[i]!)) unknown += String.fromCharCode(i);
       }
       return unknown;
     }

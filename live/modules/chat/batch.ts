@@ -94,10 +94,7 @@ export class Batch {
   readonly involved: readonly string[];
   /** The places of all users. */
   readonly #all: string;
-  readonly #made = {
-    others: new Map<string, Piece>(),
-    admins: new Map<string, Piece>(),
-  };
+  readonly #made = { others: new Map<string, Piece>(), admins: new Map<string, Piece>() };
   readonly #whole: { others?: Piece; admins?: Piece } = {};
 
   constructor(
@@ -108,9 +105,7 @@ export class Batch {
     this.ids = texts.map(({ pushed: { name, event } }) =>
       name === "chat.event" ? event.id : Infinity,
     );
-    const users = new Set(
-      texts.flatMap(({ pushed }) => [...pushed.users.keys()]),
-    );
+    const users = new Set(texts.flatMap(({ pushed }) => [...pushed.users.keys()]));
     this.involved = [...users];
     this.#all = String.fromCharCode(...this.involved.keys());
   }
@@ -145,9 +140,7 @@ export class Batch {
     return new Piece(
       this.texts.map(({ pushed, text }, i) => ({
         id: this.ids[i]!,
-        frame: textFrame(
-          `${text}${this.#usersOf(pushed, left(pushed), admin)}}}]`,
-        ),
+        frame: textFrame(`${text}${this.#usersOf(pushed, left(pushed), admin)}}}]`),
       })),
     );
   }
@@ -160,9 +153,7 @@ export class Batch {
     const users: string[] = [];
     for (const [id, user] of pushed.users) {
       if (!left.delete(id)) continue;
-      users.push(
-        `"${id}":${sharedUser(user, this.world, this.now, admin).text}`,
-      );
+      users.push(`"${id}":${sharedUser(user, this.world, this.now, admin).text}`);
     }
     return users.join();
   }
@@ -187,16 +178,11 @@ export function sentEvent(
     event_type: type,
     content:
       type === "channel.member" && sender !== null
-        ? {
-            ...(JSON.parse(content) as Content),
-            user: userOf(sender) ?? absentUser(sender),
-          }
+        ? { ...(JSON.parse(content) as Content), user: userOf(sender) ?? absentUser(sender) }
         : new Json<Content>(content),
     edited: edited === null ? null : new Date(edited).toISOString(),
     replaces: event.replaces,
     // There may be a thousand.
-    reactions: new Json<SentEvent["reactions"]>(
-      JSON.stringify(event.reactions),
-    ),
+    reactions: new Json<SentEvent["reactions"]>(JSON.stringify(event.reactions)),
   };
 }

@@ -7,7 +7,7 @@ import type { ChannelState } from "../../../schemas/live/index.js";
 import type { ChannelContext } from "../../context.js";
 import type { Connection } from "../../socket/connection.js";
 import type { Sendable } from "../../rules/encoding.js";
-import { nothingSent, type Sent, Throttle } from "../../delivery/throttle.js";
+import { nothingSent, type Sent } from "../../delivery/outbox.js";
 import { hasModule, mayInRoom } from "../../rules/rights.js";
 import type { View, WorldState } from "../../rules/world-state.js";
 import type { AudiencePorts, Subscription } from "./audience.js";
@@ -49,7 +49,6 @@ export class Channels {
   readonly #ports: ChannelPorts;
   readonly #notices: Notices;
   readonly feed: Feed;
-  readonly #reactions: Throttle;
   readonly #members: Members;
   /** The handlers of entries, after the feed. */
   readonly handlers: EntryHandlers;
@@ -59,9 +58,8 @@ export class Channels {
     this.#notices = notices;
     this.feed = new Feed(ports, {
       prepare: (world, deliveries) => this.#prepare(world, deliveries),
-      sizeOf: (channel) => this.#sizeOf(channel),
+      sizeOf: (channel) => this.sizeOf(channel),
     });
-    this.#reactions = new Throttle(ports);
     this.#members = new Members(ports);
     const forgetMembers = () => this.#members.forget();
     this.handlers = {
@@ -79,11 +77,6 @@ export class Channels {
   forget(world: string): void {
     this.feed.forget(world);
     this.#members.forget();
-  }
-
-  close(): void {
-    this.feed.close();
-    this.#reactions.close();
   }
 
   /**
@@ -133,22 +126,18 @@ export class Channels {
   }
 
   /** How many connections of this process listen to a channel. */
-  #sizeOf(channel: string): number {
+  sizeOf(channel: string): number {
     return this.subscriptions.of(channel)?.subscriptions.size ?? 0;
   }
 
   async #stateOf(context: ChannelContext, last: number): Promise<SentState> {
     const { connection, login, world, channel, room } = context;
     const state = { state: null, next_event_id: last + 1 };
-    const reads =
-      !room || mayInRoom(login, "chat.read", world.value, room.value);
+    const reads = !room || mayInRoom(login, "chat.read", world.value, room.value);
     // One may join a room that one may not read.
     if (!reads) return { ...state, unread_pointer: 0, members: [] };
     const members = await this.#members.of(context);
-    const found = await this.#ports.store.chat.channel(
-      connection.world,
-      channel,
-    );
+    const found = await this.#ports.store.chat.channel(connection.world, channel);
     return { ...state, unread_pointer: found?.lastMessage ?? 0, members };
   }
 
@@ -171,9 +160,7 @@ export class Channels {
   }
 
   isSubscribed(connection: Connection, channel: string): boolean {
-    return (
-      this.subscriptions.of(channel)?.subscriptions.has(connection) ?? false
-    );
+    return this.subscriptions.of(channel)?.subscriptions.has(connection) ?? false;
   }
 
   /** Ends a subscription. @returns whether there was one. */
@@ -185,11 +172,7 @@ export class Channels {
     return ended;
   }
 
-  #note(
-    { world, id }: Connection,
-    channel: string,
-    what: "subscribe" | "unsubscribe",
-  ): void {
+  #note({ world, id }: Connection, channel: string, what: "subscribe" | "unsubscribe"): void {
     this.#ports.presence.note(world, { do: what, connection: id, channel });
   }
 
@@ -203,25 +186,18 @@ export class Channels {
     for (const channel of this.subscriptions.channelsOf(connection)) {
       if (this.subscriptions.of(channel)?.isDirect) continue;
       const room = view.state.room(channel);
-      const keeps =
-        room && view.sees(channel) && hasModule(room, "chat.native");
+      const keeps = room && view.sees(channel) && hasModule(room, "chat.native");
       if (!keeps) this.unsubscribe(connection, channel);
     }
   }
 
-  /**
-   * Resolves when this process has pushed an event, or has failed to.
-   * @returns undefined if it is done, or if a crowd listens.
-   */
-  sent(channel: string, event: number): Promise<void> | undefined {
-    const isCrowd = this.#ports.passes.isCrowd(this.#sizeOf(channel));
-    return isCrowd ? undefined : this.feed.sent(channel, event);
-  }
-
   #reacted({ world, channel, event }: EventOf<"chat.reacted">) {
     if (!this.subscriptions.of(channel)) return;
-    this.#reactions.add(channel, event, {
-      size: () => this.#sizeOf(channel),
+    const people = this.#ports.hub.gathering(world);
+    this.#ports.outboxes.at(channel).latest(`reactions ${event}`, {
+      authors: [],
+      size: () => this.sizeOf(channel),
+      isOver: () => people?.isOver ?? true,
       send: () => this.#pushReactions(world, channel, event),
     });
   }
@@ -284,15 +260,13 @@ export class Channels {
     });
   }
 
-  #pushReactions(world: string, channel: string, id: number): Promise<Sent> {
+  async #pushReactions(world: string, channel: string, id: number): Promise<Sent> {
     const ports = this.#ports;
-    return this.feed.run(world, channel, async () => {
-      const audience = this.subscriptions.of(channel);
-      const state = audience && (await ports.states.get(world));
-      const event = state && (await ports.store.chat.event(world, channel, id));
-      if (!event) return nothingSent;
-      const pushed = await this.#pushed("chat.event.reaction", state, [event]);
-      return audience.push(ports, state, pushed);
-    });
+    const audience = this.subscriptions.of(channel);
+    const state = audience && (await ports.states.get(world));
+    const event = state && (await ports.store.chat.event(world, channel, id));
+    if (!event) return nothingSent;
+    const pushed = await this.#pushed("chat.event.reaction", state, [event]);
+    return audience.push(ports, state, pushed);
   }
 }

@@ -1,33 +1,54 @@
-import type { Commands, CommandName } from "../../../schemas/live/index.js";
+import type { CommandName, Commands } from "../../../schemas/live/index.js";
 import type { ChatPorts } from "./ports.js";
 import type { ChannelContext } from "../../context.js";
 import type { CommandTable } from "../../module.js";
-import { LiveError, rateLimited } from "../../rules/problems.js";
+import { invalidPayload, LiveError, rateLimited } from "../../rules/problems.js";
 import { isSilenced, isVolatile, mayInRoom } from "../../rules/rights.js";
 import { messages } from "./messages.js";
 import { idOf, pageOf } from "./pages.js";
-import { reading } from "./unread/commands.js";
 import { hasName } from "./users.js";
+import { createDirect } from "./direct.js";
+
+/** Read marks, and direct channels. */
+export const reading: CommandTable<"chat.mark_read" | "chat.direct.create", ChatPorts> = {
+  "chat.mark_read": { inChannel: "any", direct: "all", handler: markRead },
+  "chat.direct.create": { requires: "chat.direct", handler: createDirect },
+};
+
+async function markRead(
+  context: ChannelContext<ChatPorts>,
+  { id }: Commands["chat.mark_read"]["payload"],
+) {
+  await context.ports.readStates.mark(context, pointerIn(id));
+  return {};
+}
+
+/**
+ * The id of an event that a payload names.
+ * @throws {LiveError}
+ */
+function pointerIn(id: unknown): number {
+  const isDecimal = typeof id === "string" && /^[0-9]{1,16}$/.test(id);
+  const pointer = isDecimal ? Number(id) : id;
+  if (!pointer) throw new LiveError("chat.invalid_body", "Invalid message body.");
+  if (!Number.isSafeInteger(pointer) || (pointer as number) < 0) {
+    throw invalidPayload({ id: ["Must be the id of an event."] });
+  }
+  return pointer as number;
+}
 
 /** How many events the answer to a subscription has at most. */
 const MAX_MISSED = 1000;
 
 /** Everything about chat. */
-export const chat: CommandTable<
-  Extract<CommandName, `chat.${string}`>,
-  ChatPorts
-> = {
+export const chat: CommandTable<Extract<CommandName, `chat.${string}`>, ChatPorts> = {
   "chat.subscribe": {
     inChannel: "chat.read",
     direct: "members",
     rounded: ["after"],
     handler: subscribe,
   },
-  "chat.unsubscribe": {
-    inChannel: "any",
-    direct: "all",
-    handler: unsubscribe,
-  },
+  "chat.unsubscribe": { inChannel: "any", direct: "all", handler: unsubscribe },
   "chat.join": { inChannel: "chat.join", direct: "none", handler: join },
   "chat.leave": { inChannel: "any", direct: "members", handler: leave },
   ...messages,
@@ -50,25 +71,15 @@ async function subscribe(
   });
 }
 
-async function unsubscribe({
-  ports,
-  connection,
-  channel,
-}: ChannelContext<ChatPorts>) {
+async function unsubscribe({ ports, connection, channel }: ChannelContext<ChatPorts>) {
   ports.channels.unsubscribe(connection, channel);
   return {};
 }
 
-async function join(
-  context: ChannelContext<ChatPorts>,
-  payload: Commands["chat.join"]["payload"],
-) {
+async function join(context: ChannelContext<ChatPorts>, payload: Commands["chat.join"]["payload"]) {
   const { ports, connection, channel, me } = context;
   if (!hasName(me)) {
-    throw new LiveError(
-      "channel.join.missing_profile",
-      "Your profile needs a display name.",
-    );
+    throw new LiveError("channel.join.missing_profile", "Your profile needs a display name.");
   }
   const { world } = connection;
   const { channels } = ports;
@@ -87,11 +98,7 @@ async function join(
       if (joined) ports.metrics?.chatted(joined.event.type);
       endVisit(context, true);
     } else if (!isMember) {
-      const visit = {
-        do: "attend",
-        connection: connection.id,
-        channel,
-      } as const;
+      const visit = { do: "attend", connection: connection.id, channel } as const;
       ports.presence.note(world, visit);
     }
   } catch (error) {
@@ -107,9 +114,7 @@ function joinsVolatile(
   volatile: boolean | undefined,
 ): boolean {
   const mayChoose = mayInRoom(login, "chat.moderate", world.value, room!.value);
-  return mayChoose && volatile !== undefined
-    ? volatile
-    : isVolatile(room!.value);
+  return mayChoose && volatile !== undefined ? volatile : isVolatile(room!.value);
 }
 
 /**
@@ -121,7 +126,7 @@ function endVisit(
   silent: boolean,
 ): void {
   const { world, id } = connection;
-  if (!ports.presence.people.attends(world, channel, me.id)) return;
+  if (!ports.presence.attends(world, channel, me.id)) return;
   const step = { do: "absent", connection: id, channel, silent } as const;
   ports.presence.note(world, step);
 }
@@ -132,18 +137,10 @@ async function leave(context: ChannelContext<ChatPorts>) {
   const { channels } = ports;
   const { chat } = ports.store;
   const isMember = await chat.isMember(world, channel, me.id);
-  if (isMember && !ports.rates.mayJoinOrLeave(connection, me))
-    throw rateLimited();
+  if (isMember && !ports.rates.mayJoinOrLeave(connection, me)) throw rateLimited();
   if (isMember) {
-    const silent =
-      isSilenced(me) || (room !== undefined && isVolatile(room.value));
-    const left = await chat.leave(
-      world,
-      channel,
-      me.id,
-      silent,
-      connection.author,
-    );
+    const silent = isSilenced(me) || (room !== undefined && isVolatile(room.value));
+    const left = await chat.leave(world, channel, me.id, silent, connection.author);
     if (left) ports.metrics?.chatted(left.event.type);
   }
   // If the write failed, the client goes on getting messages.

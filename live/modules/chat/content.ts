@@ -1,12 +1,7 @@
 import { kindOf } from "../../../db/rules/user-kinds.js";
 import type { Delivery } from "../../../db/contract/chat.js";
 import type { RoomValue, UserRecord } from "../../../db/contract/store.js";
-import {
-  COMMON_KEYS,
-  CONTENT_KEYS,
-  FILE_KEYS,
-  MAX_FILES,
-} from "../../../schemas/live/chat.js";
+import { COMMON_KEYS, CONTENT_KEYS, FILE_KEYS, MAX_FILES } from "../../../schemas/live/chat.js";
 import { boundFault } from "../../../schemas/validate.js";
 import { lengthOf, showsSomething } from "../../../schemas/plain/texts.js";
 import type { ChannelContext, Sender } from "../../context.js";
@@ -69,20 +64,13 @@ export function contentOf(
 }
 
 const unsupported = () =>
-  new LiveError(
-    "chat.unsupported_content_type",
-    "The channel takes no content of this type.",
-  );
+  new LiveError("chat.unsupported_content_type", "The channel takes no content of this type.");
 
 const empty = () => new LiveError("chat.empty", "The message is empty.");
 
 /** Refuses other keys: no page shows them, so they would only fill the disk. */
-function checkKeys(
-  content: Record<string, unknown>,
-  own: readonly string[],
-): void {
-  const isKnown = (key: string) =>
-    COMMON_KEYS.includes(key) || own.includes(key);
+function checkKeys(content: Record<string, unknown>, own: readonly string[]): void {
+  const isKnown = (key: string) => COMMON_KEYS.includes(key) || own.includes(key);
   if (Object.keys(content).every(isKnown)) return;
   const known = [...own, ...COMMON_KEYS].join(", ");
   throw invalidPayload({ content: [`May only have the keys ${known}.`] });
@@ -106,8 +94,7 @@ function checkFiles(files: unknown): void {
     if (typeof url !== "string" || typeof name !== "string") return false;
     return Object.keys(file as object).every((key) => FILE_KEYS.includes(key));
   };
-  const areFiles =
-    Array.isArray(files) && files.length <= MAX_FILES && files.every(isFile);
+  const areFiles = Array.isArray(files) && files.length <= MAX_FILES && files.every(isFile);
   if (areFiles) return;
   throw invalidPayload({
     "content.files": [
@@ -120,8 +107,7 @@ function checkFiles(files: unknown): void {
 const EMOJI = new RegExp("^\\p{RGI_Emoji}$", "v");
 
 /** A character that is shown as an emoji only with a selector, and has none. */
-const BARE =
-  /(?!\p{Emoji_Presentation})\p{Extended_Pictographic}(?!\uFE0F|\p{Emoji_Modifier})/gu;
+const BARE = /(?!\p{Emoji_Presentation})\p{Extended_Pictographic}(?!\uFE0F|\p{Emoji_Modifier})/gu;
 
 /** Whether a text is one emoji. Many keyboards leave out selectors, as in U+2764. */
 export const isEmoji = (text: string): boolean =>
@@ -157,9 +143,7 @@ export async function mentionsOf(
   if (ids.length === 0) return NO_MENTIONS;
   const found = await ports.store.users.getMany(connection.world, ids);
   const users = found.filter(({ deleted }) => !deleted);
-  const mentioned = room
-    ? users.filter((user) => mayRead(user, context, room.value))
-    : [];
+  const mentioned = room ? users.filter((user) => mayRead(user, context, room.value)) : [];
   return {
     mentioned: mentioned.map(({ id }) => id),
     notifiesAll: room !== undefined && isVolatile(room.value),
@@ -173,15 +157,10 @@ export async function mentionsOf(
         channel: event.channel,
         event_id: event.id,
         missed_users: missed.map((user) =>
-          (shown.has(user) ? sharedUser : briefUser)(
-            user,
-            world.value,
-            now,
-            false,
-          ),
+          (shown.has(user) ? sharedUser : briefUser)(user, world.value, now, false),
         ),
       });
-      connection.outgoing.pushFirst(frame);
+      connection.outgoing.push(frame, 1, true);
     },
   };
 }
@@ -195,5 +174,7 @@ const mayRead = (
   kindOf(user) === "person" &&
   mayInRoom(
     { traits: new Set(user.traits), state: user.moderation_state },
-    ...(["chat.read", world.value, room] as const),
+    "chat.read",
+    world.value,
+    room,
   );

@@ -19,10 +19,7 @@ export interface JoinPorts {
  * Makes the user of a connection a lasting member of the rooms that ask for it. It
  * may be called as often as one likes, also twice at a time.
  */
-export async function forceJoins(
-  ports: JoinPorts,
-  connection: Connection,
-): Promise<void> {
+export async function forceJoins(ports: JoinPorts, connection: Connection): Promise<void> {
   try {
     await join(ports, connection);
   } catch (error) {

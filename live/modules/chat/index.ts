@@ -37,12 +37,13 @@ export function chatModule(ports: ChatModulePorts): ChatModule {
   const channels = new Channels(ports, readStates.notices);
   const pages = new PageCache(ports.isCurrent);
   return {
-    ...{ channels, readStates, pages },
+    channels,
+    readStates,
+    pages,
     bound: bind(chat, { ...ports, channels, readStates, pages }),
     forceJoins: (connection) => forceJoins(ports, connection),
     enter: (world) => channels.feed.begin(world),
-    entrance: async (connection, user) => (view) =>
-      readStates.enter(connection, user, view),
+    entrance: async (connection, user) => (view) => readStates.enter(connection, user, view),
     leave(connection) {
       channels.leave(connection);
       readStates.leave(connection);
@@ -51,7 +52,6 @@ export function chatModule(ports: ChatModulePorts): ChatModule {
       pages.forget(world);
       channels.forget(world);
     },
-    stop: () => channels.close(),
     close: () => readStates.close(),
   };
 }

@@ -56,9 +56,7 @@ export class Members {
     for (const [other, { at }] of this.#lists) {
       if (now - at >= KEPT) this.#lists.delete(other);
     }
-    const members = read(this.#ports, context, admin).then(
-      encoded<PublicUser[]>,
-    );
+    const members = read(this.#ports, context, admin).then(encoded<PublicUser[]>);
     this.#lists.set(key, { at: now, members });
     members.catch(() => this.#lists.delete(key));
     return members;
@@ -70,9 +68,7 @@ async function read(
   { connection, world, channel, direct }: ChannelContext,
   admin: boolean,
 ): Promise<Json<PublicUser>[]> {
-  const ids =
-    direct ??
-    (await store.chat.members(connection.world, channel, MAX_MEMBERS));
+  const ids = direct ?? (await store.chat.members(connection.world, channel, MAX_MEMBERS));
   const isListed = ({ deleted, moderation_state }: UserRecord) =>
     direct !== undefined || (!deleted && moderation_state !== "banned");
   const members: Json<PublicUser>[] = [];

@@ -13,23 +13,14 @@ import {
 import { mayInRoom } from "../../rules/rights.js";
 import { contentOf, isEmoji, mentionsOf } from "./content.js";
 import { sentEvent } from "./batch.js";
-import { answerWithPage, idOf } from "./pages.js";
+import { answerWithPage, idOf, pageOfSearch } from "./pages.js";
 import { readUsers, sharedUser } from "./users.js";
 
-type Message = Extract<CommandName, "chat.send" | "chat.fetch" | "chat.react">;
+type Message = Extract<CommandName, "chat.send" | "chat.fetch" | "chat.search" | "chat.react">;
 
 /** The messages of channels that calls over HTTP send and read, too. */
-export const sharedMessages: CommandTable<
-  "chat.send" | "chat.fetch",
-  ChatPorts,
-  Sender
-> = {
-  "chat.send": {
-    inChannel: "chat.send",
-    direct: "members",
-    rounded: ["replaces"],
-    handler: send,
-  },
+export const sharedMessages: CommandTable<"chat.send" | "chat.fetch", ChatPorts, Sender> = {
+  "chat.send": { inChannel: "chat.send", direct: "members", rounded: ["replaces"], handler: send },
   "chat.fetch": {
     inChannel: "chat.read",
     direct: "members",
@@ -41,6 +32,12 @@ export const sharedMessages: CommandTable<
 /** The messages of channels. */
 export const messages: CommandTable<Message, ChatPorts> = {
   ...sharedMessages,
+  "chat.search": {
+    inChannel: "chat.read",
+    direct: "members",
+    rounded: ["before"],
+    handler: search,
+  },
   "chat.react": {
     // The answer shows the event.
     inChannel: ["chat.send", "chat.read"],
@@ -56,14 +53,12 @@ export const messages: CommandTable<Message, ChatPorts> = {
  * @returns whether the membership is a volatile one.
  * @throws {LiveError}
  */
-async function requireMember(
-  context: ChannelContext<ChatPorts, Sender>,
-): Promise<boolean> {
+async function requireMember(context: ChannelContext<ChatPorts, Sender>): Promise<boolean> {
   const { ports, connection, channel, direct, me, room } = context;
   const { world } = connection;
   // The store refuses senders of direct messages who are silenced.
   if (direct) return false;
-  const isVolatile = ports.presence.people.attends(world, channel, me.id);
+  const isVolatile = ports.presence.attends(world, channel, me.id);
   if (isVolatile || (await ports.store.chat.isMember(world, channel, me.id))) {
     return isVolatile;
   }
@@ -95,10 +90,7 @@ async function send(
   const { direct, isUnused } = context;
   const volatile = await requireMember(context);
   if (payload.event_type !== "channel.message") {
-    throw new LiveError(
-      "chat.unsupported_event_type",
-      "Only messages can be sent.",
-    );
+    throw new LiveError("chat.unsupported_event_type", "Only messages can be sent.");
   }
   const isEdit = payload.replaces !== undefined && payload.replaces !== null;
   const content = contentOf(context, payload.content, isEdit);
@@ -110,11 +102,7 @@ async function send(
   if (!isDeletion && !ports.rates.mayStore(connection, size)) {
     throw rateLimited();
   }
-  if (
-    direct &&
-    isUnused &&
-    !ports.rates.mayShow(connection, direct.length - 1)
-  ) {
+  if (direct && isUnused && !ports.rates.mayShow(connection, direct.length - 1)) {
     throw rateLimited();
   }
   const mentions = await mentionsOf(context, content, replaces);
@@ -125,8 +113,7 @@ async function send(
       sender: me.id,
       content,
       replaces,
-      moderates:
-        room && mayInRoom(login, "chat.moderate", world.value, room.value),
+      moderates: room && mayInRoom(login, "chat.moderate", world.value, room.value),
       volatile,
       mentioned: mentions.mentioned,
       notifiesAll: mentions.notifiesAll,
@@ -144,15 +131,22 @@ async function fetch(
   { count, before_id, after_id }: Commands["chat.fetch"]["payload"],
 ): Promise<Sendable<Commands["chat.fetch"]["result"]>> {
   if ((before_id === undefined) === (after_id === undefined)) {
-    throw invalidPayload({
-      non_field_errors: ["Either before_id or after_id is required."],
-    });
+    throw invalidPayload({ non_field_errors: ["Either before_id or after_id is required."] });
   }
   return answerWithPage(context, {
     ...(before_id !== undefined && { before: idOf(before_id) }),
     ...(after_id !== undefined && { after: idOf(after_id) }),
     limit: Number(count),
   });
+}
+
+async function search(
+  context: ChannelContext<ChatPorts>,
+  { query, before }: Commands["chat.search"]["payload"],
+) {
+  const { ports, connection } = context;
+  if (!ports.rates.maySearchChat(connection)) throw rateLimited();
+  return pageOfSearch(context, query, before === undefined ? undefined : idOf(before));
 }
 
 async function react(

@@ -1,9 +1,5 @@
 import type { UserRecord } from "../../../db/contract/store.js";
-import type {
-  Commands,
-  PublicUser,
-  TypedEvent,
-} from "../../../schemas/live/index.js";
+import type { Commands, PublicUser, TypedEvent } from "../../../schemas/live/index.js";
 import type { Json, SharedJson } from "../../rules/encoding.js";
 import { SharedReads } from "../../rules/shared-reads.js";
 import type { EntryHandlers } from "../../module.js";
@@ -75,12 +71,9 @@ export class PageCache {
       sizeOf: ({ size, found }) => size + USER * (1 + found.size),
     });
     this.#pages = pages;
-    const ofChannel = ({ channel }: { channel: string }) =>
-      pages.forgetPlace(channel);
+    const ofChannel = ({ channel }: { channel: string }) => pages.forgetPlace(channel);
     const ofUser = ({ world, user }: { world: string; user: string }) =>
-      pages.forget(
-        (key, page) => key.world === world && (!page || page.found.has(user)),
-      );
+      pages.forget((key, page) => key.world === world && (!page || page.found.has(user)));
     const ofWorld = ({ world }: { world: string }) => this.forget(world);
     this.handlers = {
       "chat.event": ofChannel,

@@ -1,15 +1,10 @@
+import type { ChatEvent } from "../../../db/contract/chat.js";
 import type { UserRecord } from "../../../db/contract/store.js";
 import type { PublicUser, TypedEvent } from "../../../schemas/live/index.js";
 import type { World } from "../../../schemas/worlds.js";
 import type { ChatPorts } from "./ports.js";
 import type { ChannelContext, Sender } from "../../context.js";
-import {
-  encoded,
-  Json,
-  jsonOf,
-  type Sendable,
-  SharedJson,
-} from "../../rules/encoding.js";
+import { encoded, Json, jsonOf, type Sendable, SharedJson } from "../../rules/encoding.js";
 import { tooLarge } from "../../rules/problems.js";
 import { isVolatile } from "../../rules/rights.js";
 import { sentEvent } from "./batch.js";
@@ -19,6 +14,9 @@ import { readUsers, sharedUser, usersIn } from "./users.js";
 /** How many events a page has at most. */
 const MAX_PAGE = 1000;
 
+/** How many messages a search finds at a time. */
+const FOUND = 20;
+
 /** How many users a page carries, and their largest size together, in characters of JSON. */
 const MAX_USERS = 1000;
 const MAX_USERS_SIZE = 256 * 1024;
@@ -27,8 +25,7 @@ const MAX_USERS_SIZE = 256 * 1024;
 const MAX_MEMBERS_SIZE = 4 * 1024 * 1024;
 
 /** An id as clients send it. A number above every id means all events. */
-export const idOf = (id: number | string): number =>
-  Math.min(Number(id), Number.MAX_SAFE_INTEGER);
+export const idOf = (id: number | string): number => Math.min(Number(id), Number.MAX_SAFE_INTEGER);
 
 /**
  * A page of events, with the users that the connection does not have yet.
@@ -59,12 +56,24 @@ export async function answerWithPage(
   }
   let answer = answers.get(users);
   if (!answer) {
-    answer = new SharedJson(
-      Buffer.from(jsonOf({ results, users: users.json })),
-    );
+    answer = new SharedJson(Buffer.from(jsonOf({ results, users: users.json })));
     answers.set(users, answer);
   }
   return answer;
+}
+
+/** A page of the messages that a search finds, the newest first. */
+export async function pageOfSearch(
+  context: ChannelContext<ChatPorts>,
+  query: string,
+  before: number | undefined,
+) {
+  const { ports, connection, channel, world } = context;
+  const search = { query, limit: FOUND + 1, ...(before !== undefined && { before }) };
+  const found = await ports.store.chat.search(connection.world, channel, search);
+  const page = await pageWith(ports, connection.world, world.value, found.slice(0, FOUND));
+  const users = usersFor(context, page, { limit: FOUND });
+  return { results: page.results, users: users.json, more: found.length > FOUND };
 }
 
 interface Selection {
@@ -81,8 +90,7 @@ function pageFor(
   const { ports, connection, channel, room } = context;
   const { world } = connection;
   const withoutMembers =
-    room !== undefined &&
-    (isVolatile(room.value) || room.value.extras.force_join === true);
+    room !== undefined && (isVolatile(room.value) || room.value.extras.force_join === true);
   const key = { world, channel, before, after, limit, withoutMembers };
   return until === undefined
     ? ports.pages.get(key, () => readPage(context, key))
@@ -90,11 +98,7 @@ function pageFor(
 }
 
 async function readPage(
-  {
-    ports,
-    connection: { world },
-    world: { value },
-  }: ChannelContext<ChatPorts, Sender>,
+  { ports, connection: { world }, world: { value } }: ChannelContext<ChatPorts, Sender>,
   { channel, before, after, limit, withoutMembers }: PageKey,
   until = Infinity,
 ): Promise<Page> {
@@ -107,7 +111,21 @@ async function readPage(
           limit: Math.min(limit, MAX_PAGE),
           withoutMembers,
         });
-  const events = read.filter(({ id }) => id <= until);
+  return pageWith(
+    ports,
+    world,
+    value,
+    read.filter(({ id }) => id <= until),
+  );
+}
+
+/** A page with some events. */
+async function pageWith(
+  ports: ChatPorts,
+  world: string,
+  value: World,
+  events: readonly ChatEvent[],
+): Promise<Page> {
   const perEvent = events.map(usersIn);
   // Every sender comes before users who are only mentioned.
   const senders = perEvent.map(([first]) => first ?? "");
@@ -130,7 +148,9 @@ async function readPage(
   });
   const json = encoded<TypedEvent[]>(results);
   return {
-    ...{ involved, found, size: json.text.length },
+    involved,
+    found,
+    size: json.text.length,
     results: json,
     everybody: new Map(),
     answers: new WeakMap(),
@@ -142,13 +162,7 @@ async function readPage(
  * call over HTTP has none.
  */
 function usersFor(
-  {
-    ports,
-    connection,
-    channel,
-    may,
-    world: { value },
-  }: ChannelContext<ChatPorts, Sender>,
+  { ports, connection, channel, may, world: { value } }: ChannelContext<ChatPorts, Sender>,
   { involved, found, everybody }: Page,
   { until }: Selection,
 ): ShownUsers {
@@ -191,8 +205,5 @@ function shownUsers(
     if (size > MAX_USERS_SIZE) break;
     users[id] = shown;
   }
-  return {
-    ids: new Set(Object.keys(users)),
-    json: encoded<Record<string, PublicUser>>(users),
-  };
+  return { ids: new Set(Object.keys(users)), json: encoded<Record<string, PublicUser>>(users) };
 }

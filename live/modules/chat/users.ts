@@ -100,12 +100,7 @@ const known = {
   admins: new WeakMap<UserRecord, Known>(),
 };
 
-function knownUser(
-  user: UserRecord,
-  world: World,
-  now: number,
-  admin: boolean,
-): Known {
+function knownUser(user: UserRecord, world: World, now: number, admin: boolean): Known {
   const map = admin ? known.admins : known.others;
   let entry = map.get(user);
   if (entry?.world !== world || Math.abs(now - entry.at) > KEPT) {
@@ -132,11 +127,7 @@ export const sharedUser = (
  * The users who fit into one push together: always the first, and then as many as there
  * is space for.
  */
-export function fitting(
-  users: Iterable<UserRecord>,
-  world: World,
-  now: number,
-): UserRecord[] {
+export function fitting(users: Iterable<UserRecord>, world: World, now: number): UserRecord[] {
   const shown: UserRecord[] = [];
   let left = MAX_SIZE;
   for (const user of users) {
@@ -156,12 +147,8 @@ export function briefUser(
   admin: boolean,
 ): Json<PublicUser> {
   const name = user.profile?.display_name;
-  const profile =
-    typeof name === "string" ? { display_name: firstOf(name, SHORT_NAME) } : {};
-  return encoded<PublicUser>({
-    ...publicUser(user, world, now, admin),
-    profile,
-  });
+  const profile = typeof name === "string" ? { display_name: firstOf(name, SHORT_NAME) } : {};
+  return encoded<PublicUser>({ ...publicUser(user, world, now, admin), profile });
 }
 
 /** The placeholder for a user without a record, such as after an import. */

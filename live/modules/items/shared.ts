@@ -1,19 +1,11 @@
-import type {
-  Item,
-  ItemStore,
-  ItemUpdate,
-} from "../../../db/contract/items.js";
+import type { Item, ItemStore, ItemUpdate } from "../../../db/contract/items.js";
 import type { Entry, Vote } from "../../../db/log/entries.js";
 import type { Commands } from "../../../schemas/live/index.js";
 import type { PermissionKey } from "../../../schemas/plain/permissions.js";
 import type { RoomContext, Sender } from "../../context.js";
 import type { FrameFor, Pushes } from "../../delivery/push.js";
 import type { Rates } from "../../people/rates.js";
-import {
-  rateLimited,
-  requireShort,
-  unknownItem,
-} from "../../rules/problems.js";
+import { rateLimited, requireShort, unknownItem } from "../../rules/problems.js";
 import { mayInRoom } from "../../rules/rights.js";
 import { pushFrame } from "../../socket/frame.js";
 
@@ -33,10 +25,7 @@ type Creation = {
   poll: Commands["poll.create"]["payload"];
 };
 
-type Payload<
-  N extends ItemName,
-  A extends "update" | "vote",
-> = Commands[`${N}.${A}`]["payload"];
+type Payload<N extends ItemName, A extends "update" | "vote"> = Commands[`${N}.${A}`]["payload"];
 
 /** An item as clients get it. */
 type Sent = {
@@ -58,13 +47,7 @@ export interface ItemPorts {
  * @typeParam I an item in the store.
  * @typeParam D a new item, and `C` what changes, as the store takes them.
  */
-export interface ItemKind<
-  N extends ItemName,
-  P extends ItemPorts,
-  I extends Item,
-  D,
-  C,
-> {
+export interface ItemKind<N extends ItemName, P extends ItemPorts, I extends Item, D, C> {
   readonly name: N;
   /** The key of people who see items in every state, change them, and pin them. */
   readonly manage: PermissionKey;
@@ -76,10 +59,7 @@ export interface ItemKind<
     payload: Creation[N] | Payload<N, "update">,
   ) => Record<string, string | undefined>;
   readonly draft: (context: RoomContext<P>, payload: Creation[N]) => D;
-  readonly changes: (
-    context: RoomContext<P>,
-    payload: Payload<N, "update">,
-  ) => C;
+  readonly changes: (context: RoomContext<P>, payload: Payload<N, "update">) => C;
   /** An item was changed. */
   readonly changed?: (ports: P, update: ItemUpdate<I>) => void;
   /** Stores a vote. @returns the item as the caller may see it. */
@@ -91,13 +71,9 @@ export interface ItemKind<
 }
 
 /** What commands do with the items of a kind. */
-export function itemHandlers<
-  N extends ItemName,
-  P extends ItemPorts,
-  I extends Item,
-  D,
-  C,
->(kind: ItemKind<N, P, I, D, C>) {
+export function itemHandlers<N extends ItemName, P extends ItemPorts, I extends Item, D, C>(
+  kind: ItemKind<N, P, I, D, C>,
+) {
   const { name } = kind;
   type Context = RoomContext<P>;
   type Named = { id: unknown };
@@ -107,10 +83,8 @@ export function itemHandlers<
   /** An answer calls an item by the name of its kind. */
   const named = <T>(value: T) => ({ [name]: value }) as Record<N, T>;
 
-  const requireTexts = (
-    { ports }: Context,
-    payload: Creation[N] | Payload<N, "update">,
-  ) => requireShort(ports.limits.maxText, kind.texts(payload));
+  const requireTexts = ({ ports }: Context, payload: Creation[N] | Payload<N, "update">) =>
+    requireShort(ports.limits.maxText, kind.texts(payload));
 
   async function create(context: Context, payload: Creation[N]) {
     requireTexts(context, payload);
@@ -169,8 +143,7 @@ export function itemHandlers<
 }
 
 /** An id as the store takes it. A value that is no text becomes an unknown id. */
-const idIn = (value: unknown): string =>
-  typeof value === "string" ? value : "";
+const idIn = (value: unknown): string => (typeof value === "string" ? value : "");
 
 /** The ids of the world and of the room that the payload names. */
 export const placeOf = ({
@@ -188,26 +161,16 @@ export const may = (
 // What pushes about questions and polls have in common.
 
 /** A change of a question or a poll. */
-type ItemEntry = Extract<
-  Entry,
-  { type: `question.${string}` | `poll.${string}` }
->;
+type ItemEntry = Extract<Entry, { type: `question.${string}` | `poll.${string}` }>;
 
 type Kind = "question" | "poll";
 
 /** The users who voted, and the connections over which they did. */
 export const authorsOf = ({ votes }: { votes: readonly Vote[] }): string[] =>
-  votes.flatMap(({ user, connection }) =>
-    connection === undefined ? [user] : [user, connection],
-  );
+  votes.flatMap(({ user, connection }) => (connection === undefined ? [user] : [user, connection]));
 
 /** A frame about a room for the people who have a key there. */
-function forHolders(
-  key: PermissionKey,
-  room: string,
-  name: string,
-  data: object = {},
-): FrameFor {
+function forHolders(key: PermissionKey, room: string, name: string, data: object = {}): FrameFor {
   const frame = pushFrame(name, { room, ...data });
   return (_, view) => (view.may(key, room) ? frame : undefined);
 }

@@ -4,13 +4,36 @@ import type { Clock } from "../../../db/log/clock.js";
 import type { Commands, SentProgram } from "../../../schemas/live/index.js";
 import { MAX_FAVORITES } from "../../../schemas/plain/program.js";
 import type { Context } from "../../context.js";
-import type { CommandTable } from "../../module.js";
+import { bind, type CommandTable, type LiveModule } from "../../module.js";
 import { SharedJson } from "../../rules/encoding.js";
 import { LiveError, worldDenied } from "../../rules/problems.js";
 import type { View } from "../../rules/world-state.js";
 import type { WorldStates } from "../../rules/world-states.js";
-import { link, type LinkPorts } from "./link.js";
 import { encodedFor, sessionsFor, versionFor } from "./sight.js";
+import type { ProgramLinkStore } from "../../../db/contract/program-links.js";
+import type { Connection } from "../../socket/connection.js";
+import { ProgramPushes, type ProgramPushPorts } from "./pushes.js";
+import { StageTimer, type StageTimerPorts } from "./stage-timer.js";
+
+/** The port of the command for the address of the calendar. */
+export interface LinkPorts {
+  readonly store: { readonly programLinks: ProgramLinkStore };
+}
+
+/** Where calendar programs find the program as the caller may see it. */
+export async function link(
+  { ports, connection, me }: Context<LinkPorts>,
+  { renew = false }: Commands["program.link"]["payload"],
+): Promise<Commands["program.link"]["result"]> {
+  const token = await ports.store.programLinks.link(
+    connection.world,
+    me.id,
+    renew,
+    connection.author,
+  );
+  const path = `/w/${encodeURIComponent(connection.world)}/program.ics`;
+  return { url: `${connection.base}${path}?token=${token}` };
+}
 
 /** The ports of the commands about the program. */
 export interface ProgramPorts extends LinkPorts {
@@ -20,23 +43,16 @@ export interface ProgramPorts extends LinkPorts {
 }
 
 /** The program of a world, and the favorites of its users. */
-export const program: CommandTable<
-  Extract<keyof Commands, `program.${string}`>,
-  ProgramPorts
-> = {
+export const program: CommandTable<Extract<keyof Commands, `program.${string}`>, ProgramPorts> = {
   "program.get": { requires: "program.read", handler: get },
   "program.link": { requires: "program.read", handler: link },
   "program.favorite": { requires: "program.read", handler: favorite },
 };
 
-const unknownSession = () =>
-  new LiveError("program.unknown", "Unknown session ID");
+const unknownSession = () => new LiveError("program.unknown", "Unknown session ID");
 
 /** What the caller sees of the world now. */
-async function viewOf({
-  ports,
-  connection,
-}: Context<ProgramPorts>): Promise<View> {
+async function viewOf({ ports, connection }: Context<ProgramPorts>): Promise<View> {
   const state = await ports.states.get(connection.world);
   if (!state) throw worldDenied();
   return connection.viewOf(state);
@@ -74,20 +90,11 @@ async function favorite(
   const seen = sessionsFor(view, await program.get(connection.world));
   if (typeof session !== "string" || !seen.has(session)) throw unknownSession();
   try {
-    await program.favor(
-      connection.world,
-      me.id,
-      session,
-      on,
-      connection.author,
-    );
+    await program.favor(connection.world, me.id, session, on, connection.author);
   } catch (error) {
     if (!(error instanceof StoreError)) throw error;
     if (error.problem === "quota") {
-      throw new LiveError(
-        "program.too_many",
-        `You may have at most ${MAX_FAVORITES} favorites.`,
-      );
+      throw new LiveError("program.too_many", `You may have at most ${MAX_FAVORITES} favorites.`);
     }
     // It was deleted in between.
     if (error.problem === "absent" && error.field === "session") {
@@ -96,4 +103,27 @@ async function favorite(
     throw error;
   }
   return {};
+}
+
+/** The program of a world: sessions, speakers, favorites, and what is on. */
+export function programModule(ports: ProgramPorts & ProgramPushPorts & StageTimerPorts) {
+  const stages = new StageTimer(ports);
+  const pushes = new ProgramPushes(ports, (world) => stages.look(world));
+  return {
+    bound: bind(program, ports),
+    onEntry: pushes.handlers,
+    enter: (world: string) => stages.watch(world),
+    async entrance(connection: Connection) {
+      return (view: View) => {
+        stages.shown(connection.world, view.state.stages);
+        const known = stages.programOf(connection.world);
+        if (known) pushes.note(connection, view, known);
+        return {};
+      };
+    },
+    forget: (world: string) => stages.unwatch(world),
+    stop() {
+      stages.close();
+    },
+  } satisfies LiveModule;
 }

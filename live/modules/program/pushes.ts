@@ -1,11 +1,7 @@
 import type { Program, ProgramStore } from "../../../db/contract/program.js";
 import type { Clock } from "../../../db/log/clock.js";
 import type { Pushes, Send } from "../../delivery/push.js";
-import {
-  nothingSent,
-  Throttle,
-  type ThrottlePorts,
-} from "../../delivery/throttle.js";
+import type { Authors, Outboxes } from "../../delivery/outbox.js";
 import type { Hub } from "../../people/hub.js";
 import type { EntryHandlers } from "../../module.js";
 import { pushFrame } from "../../socket/frame.js";
@@ -18,7 +14,8 @@ import { reads, sessionsFor, versionFor } from "./sight.js";
 const COALESCED = 300;
 
 /** The ports of pushes about the program. */
-export interface ProgramPushPorts extends ThrottlePorts {
+export interface ProgramPushPorts {
+  readonly outboxes: Outboxes;
   readonly clock: Clock;
   readonly hub: Hub;
   readonly store: { readonly program: ProgramStore };
@@ -29,8 +26,6 @@ export interface ProgramPushPorts extends ThrottlePorts {
 /** Tells users that they see another program, and of their favorites. */
 export class ProgramPushes {
   readonly #ports: ProgramPushPorts;
-  readonly #changes: Throttle;
-  readonly #favorites: Throttle;
   /** The version that each connection got last. */
   readonly #told = new WeakMap<Connection, string>();
 
@@ -40,9 +35,6 @@ export class ProgramPushes {
   /** @param onChange is called after each entry that may change what rooms show. */
   constructor(ports: ProgramPushPorts, onChange: (world: string) => void) {
     this.#ports = ports;
-    const options = { interval: COALESCED, collects: true };
-    this.#changes = new Throttle(ports, options);
-    this.#favorites = new Throttle(ports);
     const changed = ({ world }: { world: string }) => {
       onChange(world);
       this.#changed(world);
@@ -64,14 +56,8 @@ export class ProgramPushes {
       "world.updated": seen,
       "user.moderated": seen,
       "user.erased": seen,
-      "program.favored": ({ world, user, by }) =>
-        this.#favored(world, user, by.connection),
+      "program.favored": ({ world, user, by }) => this.#favored(world, user, by.connection),
     };
-  }
-
-  close(): void {
-    this.#changes.close();
-    this.#favorites.close();
   }
 
   /**
@@ -86,12 +72,9 @@ export class ProgramPushes {
   }
 
   #changed(world: string): void {
-    const { pushes } = this.#ports;
-    const send = () => {
-      pushes.push({ world }, (send) => this.#tell(world, send));
-      return nothingSent;
-    };
-    this.#changes.add(world, world, { send });
+    const { outboxes, pushes } = this.#ports;
+    const push = () => pushes.push({ world }, (send) => this.#tell(world, send));
+    outboxes.at(world).later("program", push, { interval: COALESCED, collects: true });
   }
 
   async #tell(world: string, send: Send): Promise<void> {
@@ -114,24 +97,14 @@ export class ProgramPushes {
     const { hub, pushes } = this.#ports;
     const connections = [...hub.of(world, user)];
     if (connections.every(({ id }) => id === by)) return;
-    const send = (authors: ReadonlySet<string>) => {
-      const tell = (send: Send) =>
-        this.#tellFavorites(world, user, authors, send);
-      pushes.push({ world, user }, tell, { line: world });
-      return nothingSent;
-    };
-    this.#favorites.add(world, user, {
-      authors: [by ?? ""],
-      send,
-    });
+    pushes.push(
+      { world, user },
+      (send, authors) => this.#tellFavorites(world, user, authors, send),
+      { queue: world, key: `favorites ${user}`, authors: [by ?? ""] },
+    );
   }
 
-  async #tellFavorites(
-    world: string,
-    user: string,
-    authors: ReadonlySet<string>,
-    send: Send,
-  ): Promise<void> {
+  async #tellFavorites(world: string, user: string, authors: Authors, send: Send): Promise<void> {
     const { program: store } = this.#ports.store;
     const program = await store.get(world);
     const marked = await store.favorites(world, user);

@@ -53,9 +53,7 @@ export function versionFor(view: View, program: Program): string {
 }
 
 /** The sessions that the users of a view see, by program. */
-const sessionsOf = oncePer(
-  (_: View) => new WeakMap<Program, ReadonlySet<string>>(),
-);
+const sessionsOf = oncePer((_: View) => new WeakMap<Program, ReadonlySet<string>>());
 
 /** The ids of the sessions that the users of a view see. */
 export function sessionsFor(view: View, program: Program): ReadonlySet<string> {
@@ -70,9 +68,7 @@ export function sessionsFor(view: View, program: Program): ReadonlySet<string> {
 }
 
 /** The encoded programs, by program and by what is seen of it. */
-const encodedOf = oncePer(
-  (_: Program) => new LRUCache<string, Buffer>({ max: KEPT_VIEWS }),
-);
+const encodedOf = oncePer((_: Program) => new LRUCache<string, Buffer>({ max: KEPT_VIEWS }));
 
 /**
  * The program as the users of a view see it: fields of a JSON object in UTF-8, without braces.

@@ -1,18 +1,11 @@
 import type { Pushes } from "../../delivery/push.js";
-import { nothingSent, Throttle } from "../../delivery/throttle.js";
-import type { FastifyBaseLogger } from "fastify";
-import type { Passes } from "../../delivery/passes.js";
-import type { Replica } from "../../people/replica/replica.js";
+import type { Outboxes } from "../../delivery/outbox.js";
+import type { Snapshots } from "../../people/snapshots.js";
 import type { Clock } from "../../../db/log/clock.js";
-import { isCount, isMapOf } from "../../../schemas/plain/shapes.js";
 import { pushFrame } from "../../socket/frame.js";
-import type { Topic } from "../../people/replica/topic.js";
 
 /** How long reactions are collected before they are sent, in milliseconds. */
 const TICK = 1000;
-
-/** How long other processes can get reactions, in milliseconds. */
-const KEPT = 2000;
 
 /** A user counts once in this time for a room and an emoji, in milliseconds. */
 const ONCE_IN = 2000;
@@ -20,35 +13,32 @@ const ONCE_IN = 2000;
 /** The ports of reactions. */
 export interface ReactionPorts {
   readonly clock: Clock;
-  readonly log: FastifyBaseLogger;
-  readonly replica: Replica;
-  readonly passes: Passes;
+  readonly snapshots: Snapshots;
+  readonly outboxes: Outboxes;
   readonly pushes: Pushes;
 }
 
 /** How many of each reaction there were. */
-type Counts = Record<string, number>;
+type Counts = Readonly<Record<string, number>>;
 
 /** Collects the reactions in each room, and sends them once a second. */
 export class Reactions {
   readonly #ports: ReactionPorts;
-  /** The last reactions in each room, for the other processes. */
-  readonly #sent: Topic<Counts>;
-  readonly #last = new Map<string, Counts>();
+  /** The reactions in each room since the last snapshot, by world. */
+  readonly #unpublished = new Map<string, Record<string, Counts>>();
   readonly #collected = new Map<string, Map<string, number>>();
-  readonly #ticks: Throttle;
   /** When each user last counted, by user, room and emoji. The oldest come first. */
   readonly #counted = new Map<string, number>();
 
   constructor(ports: ReactionPorts) {
     this.#ports = ports;
-    this.#ticks = new Throttle(ports, { interval: TICK, collects: true });
-    this.#sent = ports.replica.topic<Counts>({
-      name: "reactions",
-      delay: 0,
-      isValue: isMapOf(isCount),
-      put: ({ scope, key }, counts) => this.#deliver(scope, key, counts),
-      gone: () => {},
+    ports.snapshots.add({
+      describe: (world) => this.#publish(world),
+      changed: (world, _before, now) => {
+        for (const [room, counts] of Object.entries(now?.reactions ?? {})) {
+          this.#deliver(world, room, counts);
+        }
+      },
     });
   }
 
@@ -62,11 +52,9 @@ export class Reactions {
     let counts = this.#collected.get(room);
     if (!counts) {
       this.#collected.set(room, (counts = new Map<string, number>()));
-      const send = () => {
-        this.#send(world, room);
-        return nothingSent;
-      };
-      this.#ticks.add(room, room, { send });
+      const send = () => this.#send(world, room);
+      const options = { interval: TICK, collects: true };
+      this.#ports.outboxes.at(room).later("reactions", send, options);
     }
     counts.set(emoji, (counts.get(emoji) ?? 0) + 1);
   }
@@ -82,27 +70,34 @@ export class Reactions {
     const counts = this.#collected.get(room)!;
     this.#collected.delete(room);
     const reactions = Object.fromEntries(counts);
-    this.#sent.put(world, room, reactions);
     this.#deliver(world, room, reactions);
-    this.#last.set(room, reactions);
-    this.#ports.clock.after(KEPT, () => {
-      if (this.#last.get(room) !== reactions) return;
-      this.#last.delete(room);
-      this.#sent.delete(world, room);
-    });
+    const { snapshots } = this.#ports;
+    if (snapshots.isAlone) return;
+    const rooms = this.#unpublished.get(world) ?? {};
+    this.#unpublished.set(world, { ...rooms, [room]: added(rooms[room], reactions) });
+    snapshots.changed(world);
+  }
+
+  #publish(world: string): { reactions: Record<string, Counts> } {
+    const reactions = this.#unpublished.get(world) ?? {};
+    this.#unpublished.delete(world);
+    return { reactions };
   }
 
   #deliver(world: string, room: string, reactions: Counts): void {
     const frame = pushFrame("room.reaction", { room, reactions });
-    // Reactions are over in a moment: they go with a pass, and are not repeated.
+    // Reactions are over in a moment: they go with a flush, and are not repeated.
     this.#ports.pushes.push(
       { world, room },
       (send) => send((_, view) => (view.sees(room) ? frame : undefined)),
-      { pace: "pass" },
+      { isBrief: true },
     );
   }
+}
 
-  close(): void {
-    this.#ticks.close();
-  }
+/** The sum of counts. */
+function added(one: Counts = {}, other: Counts): Counts {
+  const sum = { ...one };
+  for (const [emoji, count] of Object.entries(other)) sum[emoji] = (sum[emoji] ?? 0) + count;
+  return sum;
 }

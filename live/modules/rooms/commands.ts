@@ -1,16 +1,13 @@
-import {
-  type RoomValue,
-  StoreError,
-  type Versioned,
-} from "../../../db/contract/store.js";
+import { type RoomValue, StoreError, type Versioned } from "../../../db/contract/store.js";
 import type { Commands } from "../../../schemas/live/index.js";
 import type { Context, RoomContext } from "../../context.js";
-import type { CommandTable } from "../../module.js";
+import { bind, type CommandTable, type LiveModule } from "../../module.js";
 import { LiveError } from "../../rules/problems.js";
 import { hasModule } from "../../rules/rights.js";
 import type { RoomPorts } from "./ports.js";
 import { settings } from "./settings.js";
 import { visits } from "./visits.js";
+import { type InvitePorts, invites } from "./invites.js";
 
 /** Rooms: viewers and settings. */
 export const rooms: CommandTable<
@@ -39,20 +36,13 @@ function reduced(module: NewModule, key: string, fallback: unknown): NewModule {
  * The modules of a new room.
  * @throws {LiveError} if the caller may not create a room with them.
  */
-function newModules(
-  { may }: Context<RoomPorts>,
-  modules: readonly NewModule[],
-): NewModule[] {
+function newModules({ may }: Context<RoomPorts>, modules: readonly NewModule[]): NewModule[] {
   const types = new Set(modules.map(({ type }) => type));
-  const denied = new LiveError(
-    "room.invalid.denied",
-    "You may not create a room of this type.",
-  );
+  const denied = new LiveError("room.invalid.denied", "You may not create a room of this type.");
   if (types.has("chat.native") || types.has("livestream.native")) {
     if (!may("room.create")) throw denied;
     return modules.map((module) => {
-      if (module.type === "chat.native")
-        return reduced(module, "volatile", false);
+      if (module.type === "chat.native") return reduced(module, "volatile", false);
       return module.type === "livestream.native" && !types.has("chat.native")
         ? reduced(module, "hls_url", "")
         : module;
@@ -81,24 +71,13 @@ async function create(
   };
   let room: Versioned<RoomValue>;
   try {
-    room = await ports.store.rooms.open(
-      connection.world,
-      draft,
-      connection.author,
-    );
+    room = await ports.store.rooms.open(connection.world, draft, connection.author);
   } catch (error) {
-    if (!(error instanceof StoreError && error.problem === "taken"))
-      throw error;
-    throw new LiveError(
-      "room.invalid.name_taken",
-      "This room name is already taken.",
-    );
+    if (!(error instanceof StoreError && error.problem === "taken")) throw error;
+    throw new LiveError("room.invalid.name_taken", "This room name is already taken.");
   }
   const { id } = room.value;
-  return {
-    room: id,
-    channel: hasModule(room.value, "chat.native") ? id : null,
-  };
+  return { room: id, channel: hasModule(room.value, "chat.native") ? id : null };
 }
 
 async function remove({ ports, connection, room }: RoomContext<RoomPorts>) {
@@ -107,3 +86,7 @@ async function remove({ ports, connection, room }: RoomContext<RoomPorts>) {
   await rooms.delete(connection.world, id, undefined, connection.author);
   return {};
 }
+
+/** Rooms: viewers and settings. */
+export const roomModule = (ports: RoomPorts & InvitePorts) =>
+  ({ bound: bind({ ...rooms, ...invites }, ports) }) satisfies LiveModule;

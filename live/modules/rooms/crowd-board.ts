@@ -54,8 +54,7 @@ export class CrowdBoard<T> {
    */
   take(countIn: (room: string) => number): string[] {
     return [...this.#due].filter((room) => {
-      const rate =
-        this.#rates.get(room) ?? new TokenBucket(RATE, BURST, this.#clock);
+      const rate = this.#rates.get(room) ?? new TokenBucket(RATE, BURST, this.#clock);
       this.#rates.set(room, rate);
       const isTaken = rate.take();
       if (isTaken) this.set(room, countIn(room));

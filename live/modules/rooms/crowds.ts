@@ -1,7 +1,5 @@
-import type { Passes } from "../../delivery/passes.js";
+import type { Outboxes } from "../../delivery/outbox.js";
 import type { FrameFor, Piece, Pushes } from "../../delivery/push.js";
-import { nothingSent, Throttle } from "../../delivery/throttle.js";
-import type { FastifyBaseLogger } from "fastify";
 import type { Hub } from "../../people/hub.js";
 import type { Clock } from "../../../db/log/clock.js";
 import type { SentRoom } from "../../../schemas/live/index.js";
@@ -21,8 +19,7 @@ const EXACT = 100;
 /** The crowds of a world are sent together, at most once in this time, in milliseconds. */
 const INTERVAL = 250;
 
-const wordFor = (count: number): Crowd =>
-  count < 1 ? "none" : count <= FEW ? "few" : "many";
+const wordFor = (count: number): Crowd => (count < 1 ? "none" : count <= FEW ? "few" : "many");
 
 /** A count that many people do not change with each step: of two digits. */
 const roundedCount = (count: number): number =>
@@ -43,9 +40,8 @@ interface Known {
 /** The ports of crowds. */
 export interface CrowdPorts {
   readonly clock: Clock;
-  readonly log: FastifyBaseLogger;
   readonly hub: Hub;
-  readonly passes: Passes;
+  readonly outboxes: Outboxes;
   readonly pushes: Pushes;
   /** How many users are in a room of a world. */
   readonly countIn: (world: string, room: string) => number;
@@ -55,12 +51,10 @@ export interface CrowdPorts {
 export class Crowds {
   readonly #ports: CrowdPorts;
   readonly #worlds = new Map<string, Known>();
-  readonly #looks: Throttle;
   #changes = 0;
 
   constructor(ports: CrowdPorts) {
     this.#ports = ports;
-    this.#looks = new Throttle(ports, { interval: INTERVAL });
   }
 
   /** The crowds of a world. */
@@ -71,9 +65,7 @@ export class Crowds {
       changes: known?.changes[counting] ?? 0,
       jsonOf: (room) => {
         const word = `"users":"${known?.words.of(room) ?? "none"}"`;
-        return counting === "words"
-          ? word
-          : `${word},"count":${known?.counts.of(room) ?? 0}`;
+        return counting === "words" ? word : `${word},"count":${known?.counts.of(room) ?? 0}`;
       },
     };
   }
@@ -98,11 +90,8 @@ export class Crowds {
 
   #lookAt(world: string, known: Known): void {
     known.isLookedAt = true;
-    const send = () => {
-      this.#look(world, known);
-      return nothingSent;
-    };
-    this.#looks.add(world, world, { send });
+    const look = () => this.#look(world, known);
+    this.#ports.outboxes.at(world).later("crowds", look, { interval: INTERVAL });
   }
 
   /** Sends the crowds that are due, and looks again later. */
@@ -118,11 +107,7 @@ export class Crowds {
       if (newWords.size > 0) changes.words = this.#changes;
       known.quiet = 0;
       this.#tell(world, known, newWords, newCounts);
-    } else if (
-      words.isSettled &&
-      counts.isSettled &&
-      ++known.quiet >= FORGOTTEN / INTERVAL
-    ) {
+    } else if (words.isSettled && counts.isSettled && ++known.quiet >= FORGOTTEN / INTERVAL) {
       known.isLookedAt = false;
       words.forgetRates();
       counts.forgetRates();
@@ -143,8 +128,7 @@ export class Crowds {
     const frames = [...newCounts].map((room) => {
       const users = words.of(room);
       const count = counts.of(room);
-      const frameOf = (data: object) =>
-        pushFrame("world.user_count_change", data);
+      const frameOf = (data: object) => pushFrame("world.user_count_change", data);
       return {
         room,
         counts: frameOf({ room, users, count }),
@@ -152,10 +136,6 @@ export class Crowds {
       };
     });
     ports.pushes.push({ world }, (send) => send(piecesOf(frames)));
-  }
-
-  close(): void {
-    this.#looks.close();
   }
 }
 

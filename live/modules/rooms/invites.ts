@@ -39,10 +39,6 @@ async function link({ ports, connection, room }: RoomContext<InvitePorts>) {
 }
 
 async function end({ ports, connection, room }: RoomContext<InvitePorts>) {
-  await ports.store.invites.end(
-    connection.world,
-    room.value.id,
-    connection.author,
-  );
+  await ports.store.invites.end(connection.world, room.value.id, connection.author);
   return {};
 }

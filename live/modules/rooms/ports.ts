@@ -12,10 +12,5 @@ export interface RoomPorts {
   readonly doors: Doors;
   readonly presence: Presence;
   /** Counts a reaction in a room. */
-  readonly react: (
-    world: string,
-    room: string,
-    user: string,
-    emoji: string,
-  ) => void;
+  readonly react: (world: string, room: string, user: string, emoji: string) => void;
 }

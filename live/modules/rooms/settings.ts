@@ -28,11 +28,7 @@ export const settings: CommandTable<
     handler: patchConfig,
   },
   "room.config.list": { requires: "room.update", handler: listConfigs },
-  "room.config.reorder": {
-    large: true,
-    requires: "room.update",
-    handler: reorder,
-  },
+  "room.config.reorder": { large: true, requires: "room.update", handler: reorder },
   "room.schedule": { inRoom: "room.announce", handler: schedule },
 };
 
@@ -95,9 +91,7 @@ async function roomsFor(context: Context<RoomPorts>) {
 
 async function listConfigs(context: Context<RoomPorts>) {
   const rooms = await roomsFor(context);
-  return rooms.flatMap(({ room, isSeen }) =>
-    isSeen ? roomSettings(room) : [],
-  );
+  return rooms.flatMap(({ room, isSeen }) => (isSeen ? roomSettings(room) : []));
 }
 
 /** Rooms that the caller does not see keep their places among the others. */
@@ -107,14 +101,10 @@ async function reorder(
 ) {
   const { ports, connection } = context;
   const rooms = await roomsFor(context);
-  const seen = new Set(
-    rooms.flatMap(({ room, isSeen }) => (isSeen ? room.id : [])),
-  );
+  const seen = new Set(rooms.flatMap(({ room, isSeen }) => (isSeen ? room.id : [])));
   const named = payload.filter((id) => seen.has(id as string)) as string[];
   const order = new Set([...named, ...seen]).values();
-  const ids = rooms.map(({ room, isSeen }) =>
-    isSeen ? order.next().value! : room.id,
-  );
+  const ids = rooms.map(({ room, isSeen }) => (isSeen ? order.next().value! : room.id));
   await ports.store.rooms.reorder(connection.world, ids, connection.author);
   return listConfigs(context);
 }
@@ -132,18 +122,12 @@ async function schedule(
   { ports, connection, room }: RoomContext<RoomPorts>,
   { schedule_data: data }: Commands["room.schedule"]["payload"],
 ) {
-  const isKnown =
-    data === null || Object.keys(data).every((key) => SCHEDULE_KEYS.has(key));
+  const isKnown = data === null || Object.keys(data).every((key) => SCHEDULE_KEYS.has(key));
   if (!isKnown) {
     throw new LiveError("room.unknown_schedule_data", "Unknown schedule data");
   }
   boundSchedule(data);
   const { rooms } = ports.store;
-  await rooms.schedule(
-    connection.world,
-    room.value.id,
-    data,
-    connection.author,
-  );
+  await rooms.schedule(connection.world, room.value.id, data, connection.author);
   return {};
 }

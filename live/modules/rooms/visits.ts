@@ -23,24 +23,13 @@ const MAX_VIEWERS_SIZE = 1024 * 1024;
 const USERS = 50;
 
 /** What the people in a room do. */
-export const visits: CommandTable<
-  "room.enter" | "room.leave" | "room.react",
-  RoomPorts
-> = {
+export const visits: CommandTable<"room.enter" | "room.leave" | "room.react", RoomPorts> = {
   "room.enter": { inRoom: "room.view", handler: enter },
   "room.leave": { inRoom: "any", handler: leave },
   "room.react": { inRoom: "room.view", handler: react },
 };
 
-async function enter({
-  ports,
-  connection,
-  login,
-  world,
-  room,
-  me,
-  may,
-}: RoomContext<RoomPorts>) {
+async function enter({ ports, connection, login, world, room, me, may }: RoomContext<RoomPorts>) {
   const { id } = room.value;
   const again = connection.rooms.has(id);
   if (connection.rooms.size >= MAX_ROOMS && !again) throw rateLimited();
@@ -53,9 +42,7 @@ async function enter({
   const found = await viewersIn(ports, connection.world, id, me.id);
   const admin = may("user.manage");
   const now = ports.clock.date();
-  return {
-    viewers: found.map((user) => publicUser(user, world.value, now, admin)),
-  };
+  return { viewers: found.map((user) => publicUser(user, world.value, now, admin)) };
 }
 
 /**
@@ -68,18 +55,14 @@ async function viewersIn(
   room: string,
   self: string,
 ): Promise<UserRecord[]> {
-  await presence.watch(world, room);
-  const present = presence.people.usersIn(world, room);
+  const present = presence.usersIn(world, room);
   const ids = [...new Set([self, ...present])].slice(0, MAX_VIEWERS);
   const viewers = new Map<string, UserRecord>();
   const inOrder = () => present.flatMap((id) => viewers.get(id) ?? []);
   let size = 0;
   for (let i = 0; i < ids.length; i += USERS) {
     if (i > 0) await nextTurn(clock);
-    for (const user of await store.users.getMany(
-      world,
-      ids.slice(i, i + USERS),
-    )) {
+    for (const user of await store.users.getMany(world, ids.slice(i, i + USERS))) {
       if (user.deleted || user.moderation_state === "banned") continue;
       if (kindOf(user) !== "person") continue;
       size += sizeOfProfile(user);

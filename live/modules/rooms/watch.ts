@@ -1,9 +1,10 @@
-import type { Lines } from "../../delivery/lines.js";
+import type { Outboxes } from "../../delivery/outbox.js";
 import type { Pushes, Tell } from "../../delivery/push.js";
 import type { Hub } from "../../people/hub.js";
-import type { KnownConnection } from "../../people/whereabouts.js";
+import type { CrowdListener, KnownConnection } from "../../people/presence.js";
 import type { FastifyBaseLogger } from "fastify";
 import type { UserStore, WorldStore } from "../../../db/contract/store.js";
+import { detach } from "../../../db/detach.js";
 import { kindOf } from "../../../db/rules/user-kinds.js";
 import type { Clock } from "../../../db/log/clock.js";
 import type { Crowds } from "./crowds.js";
@@ -11,7 +12,6 @@ import { replace } from "../../socket/endings.js";
 import { pushFrame } from "../../socket/frame.js";
 import { mayInWorld } from "../../rules/rights.js";
 import { connectionLimit, publicUser } from "../../rules/shapes.js";
-import type { CrowdListener } from "../../people/presence.js";
 
 /** The ports for watching rooms. */
 export interface WatchPorts {
@@ -19,19 +19,15 @@ export interface WatchPorts {
   readonly log: FastifyBaseLogger;
   readonly store: { readonly users: UserStore; readonly worlds: WorldStore };
   readonly hub: Hub;
-  readonly lines: Lines;
+  readonly outboxes: Outboxes;
   readonly pushes: Pushes;
   readonly crowds: Crowds;
   /** The connections of a user in all processes, the newest first. */
   readonly connectionsOf: (world: string, user: string) => KnownConnection[];
-  /** Whether watchers of a room should learn that a user left it. */
-  readonly isGone: (world: string, room: string, user: string) => boolean;
+  /** Whether a user is in a room. */
+  readonly isIn: (world: string, room: string, user: string) => boolean;
   /** Sends a user their channels. @param by the connection that gets none. */
-  readonly tellChannels: (
-    world: string,
-    user: string,
-    by: string,
-  ) => Promise<void>;
+  readonly tellChannels: (world: string, user: string, by: string | undefined) => Promise<void>;
 }
 
 /** Pushes changes in presence to users who may see them. */
@@ -52,35 +48,20 @@ export class RoomWatch implements CrowdListener {
       const limit = found && connectionLimit(found.value.config);
       if (!found || limit === undefined) return;
       const known = ports.connectionsOf(world, user);
-      const tooMany = new Set(
-        known.slice(limit).map(({ connection }) => connection),
-      );
+      const tooMany = new Set(known.slice(limit).map(({ connection }) => connection));
       for (const connection of [...own]) {
-        const isExempt = () =>
-          mayInWorld(connection.login!, "world.connections", found.value);
+        const isExempt = () => mayInWorld(connection.login!, "world.connections", found.value);
         if (tooMany.has(connection.id) && !isExempt()) replace(connection);
       }
     };
-    ports.lines
-      .persist(replaceOldest, { isOver: () => own.size === 0 })
-      .catch((error) => ports.log.error(error));
+    detach(ports.outboxes.persist(replaceOldest, { isOver: () => own.size === 0 }));
   }
 
   counted(world: string, room: string): void {
     this.#ports.crowds.changed(world, room);
   }
 
-  isWatched(world: string, room: string): boolean {
-    return this.#ports.hub.watching(world, room).size > 0;
-  }
-
-  entered(
-    world: string,
-    room: string,
-    user: string,
-    by: string | undefined,
-    again: boolean,
-  ): void {
+  entered(world: string, room: string, user: string, by: string | undefined, again: boolean): void {
     const { clock, store } = this.#ports;
     this.#toViewers(world, room, async (send) => {
       const added = await store.users.get(world, user);
@@ -91,21 +72,20 @@ export class RoomWatch implements CrowdListener {
         if (!again && connection.id === by) return undefined;
         const admin = view.managesUsers;
         const { value } = view.state.world;
-        return (frames[admin ? "admins" : "others"] ??= pushFrame(
-          "room.viewer.added",
-          { user: publicUser(added, value, clock.date(), admin) },
-        ));
+        return (frames[admin ? "admins" : "others"] ??= pushFrame("room.viewer.added", {
+          user: publicUser(added, value, clock.date(), admin),
+        }));
       });
     });
   }
 
   left(world: string, room: string, user: string): void {
-    const { isGone } = this.#ports;
+    const { isIn } = this.#ports;
     const frame = pushFrame("room.viewer.removed", { user_id: user });
     this.#toViewers(world, room, (send) =>
       send((_, view) => {
         // Asked for each connection: its list of viewers may be newer than this push.
-        if (!isGone(world, room, user)) return undefined;
+        if (isIn(world, room, user)) return undefined;
         return view.watches(room) ? frame : undefined;
       }),
     );
@@ -115,14 +95,15 @@ export class RoomWatch implements CrowdListener {
    * Sends the other connections of a user the list of their channels. Another process does so for
    * a user who has none here. That process may know earlier that the membership goes on.
    */
-  attended(world: string, user: string, by: string): void {
+  attended(world: string, user: string, by: string | undefined): void {
     const { tellChannels, hub, log } = this.#ports;
     if (hub.of(world, user).size === 0) return;
     tellChannels(world, user, by).catch((error) => log.error(error));
   }
 
   #toViewers(world: string, room: string, tell: Tell): void {
+    if (this.#ports.hub.watching(world, room).size === 0) return;
     const audience = { world, room, watching: true };
-    this.#ports.pushes.push(audience, tell, { line: world });
+    this.#ports.pushes.push(audience, tell, { queue: world });
   }
 }

@@ -4,17 +4,17 @@ import { boundFault } from "../../../schemas/validate.js";
 import { MAX_PROFILE } from "../../../schemas/plain/limits.js";
 import { kindOf } from "../../../db/rules/user-kinds.js";
 import type { Context } from "../../context.js";
-import type { CommandTable } from "../../module.js";
-import {
-  invalidPayload,
-  rateLimited,
-  worldDenied,
-} from "../../rules/problems.js";
+import { bind, type CommandTable, type LiveModule } from "../../module.js";
+import { invalidPayload, rateLimited, worldDenied } from "../../rules/problems.js";
 import { isSilenced } from "../../rules/rights.js";
 import { finding } from "./finding.js";
 import { decisions } from "./moderation.js";
 import { subjectNamed, type UserPorts } from "./people.js";
 import { requireSeen } from "./screens.js";
+import type { Connection } from "../../socket/connection.js";
+import { type KioskPorts, kiosks } from "./kiosks.js";
+import { webPush, type WebPushPorts } from "./web-push.js";
+import { Searches, type SearchPorts } from "./searches.js";
 
 /** The largest client state, in bytes of JSON. */
 const MAX_CLIENT_STATE = 32 * 1024;
@@ -38,9 +38,7 @@ export const users: CommandTable<
 };
 
 /** Refuses values that are too large to be stored. */
-function boundSize(
-  fields: Record<string, [value: unknown, most: number]>,
-): void {
+function boundSize(fields: Record<string, [value: unknown, most: number]>): void {
   const faults: Faults = {};
   for (const [name, [value, most]] of Object.entries(fields)) {
     const fault = value === undefined ? undefined : boundFault(value, most);
@@ -55,14 +53,8 @@ async function update(
 ) {
   // All people in the rooms of a silenced user would read the new name.
   if (profile && (isSilenced(me) || login.scope)) throw worldDenied();
-  boundSize({
-    profile: [profile, MAX_PROFILE],
-    client_state: [client_state, MAX_CLIENT_STATE],
-  });
-  const changes = {
-    ...(profile && { profile }),
-    ...(client_state && { client_state }),
-  };
+  boundSize({ profile: [profile, MAX_PROFILE], client_state: [client_state, MAX_CLIENT_STATE] });
+  const changes = { ...(profile && { profile }), ...(client_state && { client_state }) };
   const size = Buffer.byteLength(JSON.stringify(changes));
   if (!ports.rates.mayWrite(connection, size)) throw rateLimited();
   const { users } = ports.store;
@@ -76,10 +68,7 @@ async function updateOther(
   payload: Commands["user.admin.update"]["payload"],
 ) {
   const { profile, pretalx_id, client_state } = payload;
-  boundSize({
-    profile: [profile, MAX_PROFILE],
-    client_state: [client_state, MAX_CLIENT_STATE],
-  });
+  boundSize({ profile: [profile, MAX_PROFILE], client_state: [client_state, MAX_CLIENT_STATE] });
   const { ports, connection } = context;
   const user = await subjectNamed(context, payload);
   const { id } = user;
@@ -94,4 +83,17 @@ async function updateOther(
   const { connection: _, ...by } = connection.author;
   await ports.store.users.update(connection.world, id, changes, by);
   return {};
+}
+
+/** The people of a world. */
+export function userModule(
+  ports: Omit<UserPorts, "searches"> & SearchPorts & KioskPorts & WebPushPorts,
+) {
+  const searches = new Searches(ports);
+  return {
+    bound: bind({ ...users, ...kiosks, ...webPush }, { ...ports, searches }),
+    // Clients of Venueless expect these.
+    entrance: async () => () => ({ exhibition: { exhibitors: [], contact_requests: [] } }),
+    leave: (connection: Connection) => searches.end(connection),
+  } satisfies LiveModule;
 }

@@ -3,12 +3,7 @@ import { kindOf } from "../../../db/rules/user-kinds.js";
 import type { Context } from "../../context.js";
 import type { CommandTable } from "../../module.js";
 import { invalidPayload, tooLarge } from "../../rules/problems.js";
-import {
-  listedUser,
-  listIn,
-  objectIn,
-  traitsOfBadge,
-} from "../../rules/shapes.js";
+import { listedUser, listIn, objectIn, traitsOfBadge } from "../../rules/shapes.js";
 import { sizeOfProfile } from "../../rules/sizes.js";
 import { withoutHiddenRoom } from "./screens.js";
 import { idsIn, MOST, shown, userNamed, type UserPorts } from "./people.js";
@@ -60,23 +55,16 @@ async function fetchUsers(
       .filter((id) => typeof id === "string" || typeof id === "number")
       .map(String);
     const found = await users.byPretalx(connection.world, named);
-    return Object.fromEntries(
-      found.map((user) => [user.pretalx_id!, shown(context, user)]),
-    );
+    return Object.fromEntries(found.map((user) => [user.pretalx_id!, shown(context, user)]));
   }
   if (id === undefined) {
-    throw invalidPayload({
-      id: ["This field is required, or ids, or pretalx_ids."],
-    });
+    throw invalidPayload({ id: ["This field is required, or ids, or pretalx_ids."] });
   }
   const user = await userNamed(context, { id });
   return withoutHiddenRoom(context, user, shown(context, user));
 }
 
-async function list(
-  context: Context<UserPorts>,
-  payload: Commands["user.list"]["payload"],
-) {
+async function list(context: Context<UserPorts>, payload: Commands["user.list"]["payload"]) {
   const { ports, connection, may } = context;
   const { type = "person", include_banned = true } = payload ?? {};
   const kind = kinds.find((known) => known === type);
@@ -114,8 +102,7 @@ async function search(
   const size = Math.trunc(numberIn(page_size)) || 20;
   const pageSize = Math.min(Math.max(size, 1), 1000);
   const term = search_term.trim();
-  if (page < 1 || (!badge && term.length < numberIn(search_min_chars)))
-    return NONE;
+  if (page < 1 || (!badge && term.length < numberIn(search_min_chars))) return NONE;
   const traits = badge ? traitsOfBadge(badge, config) : undefined;
   if (traits?.length === 0) return NONE;
   const admin = may("user.manage");
@@ -132,9 +119,7 @@ async function search(
     ports.store.users.search(connection.world, selection, signal),
   );
   if (users.length === 0) return NONE;
-  const rows = users.map((user) =>
-    listedUser(user, world.value, ports.clock.date(), admin),
-  );
+  const rows = users.map((user) => listedUser(user, world.value, ports.clock.date(), admin));
   // Within a page, the first ones.
   rows.sort((a, b) => Number(a.inactive) - Number(b.inactive));
   return { results: rows, isLastPage: page * pageSize >= count };

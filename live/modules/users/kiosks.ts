@@ -25,10 +25,7 @@ export interface KioskPorts {
 }
 
 /** Users that are screens. To end the token of a screen, erase its user. */
-export const kiosks: CommandTable<
-  Extract<keyof Commands, `user.kiosk.${string}`>,
-  KioskPorts
-> = {
+export const kiosks: CommandTable<Extract<keyof Commands, `user.kiosk.${string}`>, KioskPorts> = {
   "user.kiosk.create": { requires: "world.update", handler: create },
   "user.kiosk.fetch": { requires: "user.manage", handler: fetchKiosk },
 };
@@ -58,18 +55,12 @@ async function fetchKiosk(
 ) {
   const { ports, connection, world } = context;
   const user =
-    typeof id === "string"
-      ? await ports.store.users.get(connection.world, id)
-      : undefined;
+    typeof id === "string" ? await ports.store.users.get(connection.world, id) : undefined;
   if (!user || kindOf(user) !== "kiosk") throw unknownUser();
   await requireSeen(context, user);
   const [, name] = user.client_id!.split(":");
   // Before it is shown: a token without a trace must not exist.
-  await ports.store.audit.record(
-    connection.world,
-    kioskToken(user.id),
-    connection.author,
-  );
+  await ports.store.audit.record(connection.world, kioskToken(user.id), connection.author);
   return {
     ...publicUser(user, world.value, ports.clock.date(), true),
     client_state: user.client_state,

@@ -1,13 +1,7 @@
 import type { UserRecord } from "../../../db/contract/store.js";
 import type { Context, Sender } from "../../context.js";
 import type { CommandTable } from "../../module.js";
-import {
-  type Named,
-  personNamed,
-  shown,
-  subjectNamed,
-  type UserPorts,
-} from "./people.js";
+import { type Named, personNamed, shown, subjectNamed, type UserPorts } from "./people.js";
 
 // What users decide about others: moderators about all, and each user about whom they block.
 
@@ -18,23 +12,13 @@ export const moderation: CommandTable<
   Sender
 > = {
   "user.ban": { requires: "user.manage", handler: moderate("banned", "ban") },
-  "user.silence": {
-    requires: "user.manage",
-    handler: moderate("silenced", "silence"),
-  },
-  "user.reactivate": {
-    requires: "user.manage",
-    handler: moderate("", "reactivate"),
-  },
+  "user.silence": { requires: "user.manage", handler: moderate("silenced", "silence") },
+  "user.reactivate": { requires: "user.manage", handler: moderate("", "reactivate") },
 };
 
 /** What users decide about each other, moderation included. */
 export const decisions: CommandTable<
-  | keyof typeof moderation
-  | "user.delete"
-  | "user.block"
-  | "user.unblock"
-  | "user.list.blocked",
+  keyof typeof moderation | "user.delete" | "user.block" | "user.unblock" | "user.list.blocked",
   UserPorts
 > = {
   ...moderation,
@@ -48,12 +32,7 @@ function moderate(state: UserRecord["moderation_state"], action: string) {
   return async (context: Context<UserPorts, Sender>, payload: Named) => {
     const { id } = await subjectNamed(context, payload, action);
     const { ports, connection } = context;
-    await ports.store.users.moderate(
-      connection.world,
-      id,
-      state,
-      connection.author,
-    );
+    await ports.store.users.moderate(connection.world, id, state, connection.author);
     return {};
   };
 }
@@ -76,12 +55,7 @@ async function block(context: Context<UserPorts>, payload: Named) {
 async function unblock(context: Context<UserPorts>, payload: Named) {
   const { id } = await personNamed(context, payload, "unblock");
   const { ports, connection, me } = context;
-  await ports.store.users.unblock(
-    connection.world,
-    me.id,
-    id,
-    connection.author,
-  );
+  await ports.store.users.unblock(connection.world, me.id, id, connection.author);
   return {};
 }
 

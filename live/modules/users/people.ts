@@ -34,10 +34,8 @@ export interface UserPorts {
 }
 
 /** A user as the caller sees them. */
-export const shown = (
-  { ports, may, world }: Context<UserPorts>,
-  user: UserRecord,
-) => publicUser(user, world.value, ports.clock.date(), may("user.manage"));
+export const shown = ({ ports, may, world }: Context<UserPorts>, user: UserRecord) =>
+  publicUser(user, world.value, ports.clock.date(), may("user.manage"));
 
 /**
  * The user that a payload names.
@@ -88,8 +86,6 @@ export async function subjectNamed(
 /** The first ids that can name a user. */
 export const idsIn = (ids: readonly unknown[]): string[] => [
   ...new Set(
-    ids
-      .slice(0, MOST)
-      .filter((id): id is string => typeof id === "string" && UUID.test(id)),
+    ids.slice(0, MOST).filter((id): id is string => typeof id === "string" && UUID.test(id)),
   ),
 ];

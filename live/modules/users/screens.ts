@@ -20,10 +20,7 @@ async function isHidden(
   const id = roomOfScreen(screen);
   if (id === undefined) return false;
   const room = await ports.store.rooms.get(connection.world, id);
-  return (
-    room !== undefined &&
-    !mayInRoom(login, "room.view", world.value, room.value)
-  );
+  return room !== undefined && !mayInRoom(login, "room.view", world.value, room.value);
 }
 
 /**

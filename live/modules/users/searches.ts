@@ -29,10 +29,7 @@ export class Searches {
    * @param search gets a signal that aborts when the connection ends.
    * @throws {LiveError} if another search of the user is under way, or there were too many.
    */
-  async run<T>(
-    connection: Connection,
-    search: (signal: AbortSignal) => Promise<T>,
-  ): Promise<T> {
+  async run<T>(connection: Connection, search: (signal: AbortSignal) => Promise<T>): Promise<T> {
     const { user } = connection.login!;
     if (this.#byUser.has(user) || !this.#rates.maySearch(connection)) {
       throw rateLimited();

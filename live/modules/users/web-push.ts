@@ -20,9 +20,7 @@ export interface WebPushPorts {
 export const webPush: CommandTable<
   Extract<keyof Commands, `user.web_push.${string}`>,
   WebPushPorts
-> = {
-  "user.web_push.subscribe": { requires: "world.view", handler: subscribe },
-};
+> = { "user.web_push.subscribe": { requires: "world.view", handler: subscribe } };
 
 async function subscribe(
   { ports, connection, me }: Context<WebPushPorts>,
@@ -30,10 +28,7 @@ async function subscribe(
 ) {
   const { endpoint, keys } = subscription;
   const { p256dh, auth } = keys;
-  const faults = {
-    ...faultIn("p256dh", p256dh, 65),
-    ...faultIn("auth", auth, 16),
-  };
+  const faults = { ...faultIn("p256dh", p256dh, 65), ...faultIn("auth", auth, 16) };
   if (Object.keys(faults).length > 0) throw invalidPayload(faults);
   if (!ports.rates.maySubscribe(connection)) throw rateLimited();
   const fault = await ports.addressFault(endpoint);
@@ -51,7 +46,5 @@ async function subscribe(
 function faultIn(name: "p256dh" | "auth", text: string, size: number) {
   const bytes = Buffer.from(text, "base64url");
   const isKey = bytes.length === size && (name === "auth" || isPoint(bytes));
-  return isKey
-    ? {}
-    : { [`subscription.keys.${name}`]: ["Is no key of a browser."] };
+  return isKey ? {} : { [`subscription.keys.${name}`]: ["Is no key of a browser."] };
 }

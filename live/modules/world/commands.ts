@@ -1,7 +1,7 @@
 import { isDeepStrictEqual } from "node:util";
 import {
-  type WorldSettings as WorldSettingsChanges,
   StoreError,
+  type WorldSettings as WorldSettingsChanges,
   type WorldStore,
 } from "../../../db/contract/store.js";
 import {
@@ -15,18 +15,14 @@ import { permissionKeys } from "../../../schemas/plain/permissions.js";
 import { isTimezone } from "../../../schemas/plain/times.js";
 import type { World } from "../../../schemas/worlds.js";
 import type { Context } from "../../context.js";
-import type { CommandTable } from "../../module.js";
+import { bind, type CommandTable, type LiveModule } from "../../module.js";
 import { encoded } from "../../rules/encoding.js";
 import { oncePer } from "../../rules/once.js";
 import { invalidPayload, LiveError } from "../../rules/problems.js";
 import { allStrings, stringOf } from "../../rules/rights.js";
-import {
-  connectionLimit,
-  iframeBlockers,
-  listIn,
-  objectIn,
-  ruleIn,
-} from "../../rules/shapes.js";
+import { connectionLimit, iframeBlockers, listIn, objectIn, ruleIn } from "../../rules/shapes.js";
+import { type RecordPorts, records } from "./records.js";
+import { Notifier, type NotifierPorts } from "./notifier.js";
 
 /** What the commands about a world need. */
 export interface WorldPorts {
@@ -34,10 +30,7 @@ export interface WorldPorts {
 }
 
 /** The settings of a world. */
-export const world: CommandTable<
-  Extract<keyof Commands, `world.config.${string}`>,
-  WorldPorts
-> = {
+export const world: CommandTable<Extract<keyof Commands, `world.config.${string}`>, WorldPorts> = {
   "world.config.get": { requires: "world.update", handler: getConfig },
   "world.config.patch": {
     large: true,
@@ -68,23 +61,14 @@ const scalars = {
 };
 
 /** The settings of a world. */
-function settingsOf({
-  title,
-  config,
-  permission_config,
-}: World): WorldSettings {
+function settingsOf({ title, config, permission_config }: World): WorldSettings {
   const object = (key: string) => objectIn(config, key) ?? {};
-  const scalar = <K extends keyof typeof scalars>(
-    key: K,
-  ): (typeof scalars)[K] => {
+  const scalar = <K extends keyof typeof scalars>(key: K): (typeof scalars)[K] => {
     const fallback = scalars[key];
     const value = config[key];
-    return typeof value === typeof fallback
-      ? (value as (typeof scalars)[K])
-      : fallback;
+    return typeof value === typeof fallback ? (value as (typeof scalars)[K]) : fallback;
   };
-  const texts = (key: string) =>
-    listIn(config, key).filter((text) => typeof text === "string");
+  const texts = (key: string) => listIn(config, key).filter((text) => typeof text === "string");
   return {
     theme: object("theme"),
     roles,
@@ -114,9 +98,7 @@ function settingsOf({
 }
 
 /** The settings, encoded once for all readers. */
-const sentSettings = oncePer((world: World) =>
-  encoded<WorldSettings>(settingsOf(world)),
-);
+const sentSettings = oncePer((world: World) => encoded<WorldSettings>(settingsOf(world)));
 
 /** Reads the store: what others see of the world may be older than the last write. */
 async function getConfig({ ports, connection, world }: Context<WorldPorts>) {
@@ -175,8 +157,7 @@ async function patchConfig(context: Context<WorldPorts>, patch: WorldPatch) {
       );
       return sentSettings(changed.value);
     } catch (error) {
-      const isChanged =
-        error instanceof StoreError && error.problem === "changed";
+      const isChanged = error instanceof StoreError && error.problem === "changed";
       const now = await worlds.get(connection.world);
       if (!isChanged || !now || tries === TRIES) throw error;
       world = now;
@@ -187,19 +168,14 @@ async function patchConfig(context: Context<WorldPorts>, patch: WorldPatch) {
 /** Whether the settings that a patch expects are the present ones. */
 function isExpected({ expected = {} }: WorldPatch, world: World): boolean {
   const present: Record<string, unknown> = { ...settingsOf(world) };
-  return Object.entries(expected).every(([key, value]) =>
-    isDeepStrictEqual(value, present[key]),
-  );
+  return Object.entries(expected).every(([key, value]) => isDeepStrictEqual(value, present[key]));
 }
 
 /** A patch as the store takes it. */
 function changesOf(patch: WorldPatch, present: World): WorldSettingsChanges {
-  const { title, trait_grants, pretalx, iframe_blockers, connection_limit } =
-    patch;
+  const { title, trait_grants, pretalx, iframe_blockers, connection_limit } = patch;
   const config: Record<string, unknown> = Object.fromEntries(
-    kept.flatMap((key) =>
-      patch[key] === undefined ? [] : [[key, patch[key]]],
-    ),
+    kept.flatMap((key) => (patch[key] === undefined ? [] : [[key, patch[key]]])),
   );
   if (connection_limit !== undefined) {
     config.connection_limit = Number(connection_limit ?? 0);
@@ -223,15 +199,12 @@ function faultsIn({
   const allowed: readonly string[] = networks;
   return {
     ...(timezone !== undefined &&
-      !isTimezone(timezone) && {
-        timezone: ["Must be a time zone of the IANA."],
-      }),
+      !isTimezone(timezone) && { timezone: ["Must be a time zone of the IANA."] }),
     ...(!social_logins.every((name) => allowed.includes(name)) && {
       social_logins: ["Invalid value for social_logins"],
     }),
     // Roles follow from the keys. Settings pages send them back as they got them.
-    ...(sent !== undefined &&
-      !sameRoles(sent) && { roles: ["Roles cannot be changed."] }),
+    ...(sent !== undefined && !sameRoles(sent) && { roles: ["Roles cannot be changed."] }),
     ...Object.fromEntries(
       Object.entries(iframe_blockers).flatMap(([domain, blocker]) =>
         isBlocker(blocker) ? [] : [[`iframe_blockers.${domain}`, [BLOCKER]]],
@@ -247,10 +220,7 @@ function faultsIn({
 const GUARDED = ["world.secrets", "world.api", "world.feed"];
 
 /** Rules that only those with `world.secrets` may change, as over REST. */
-function guardedIn(
-  { trait_grants }: WorldPatch,
-  { permission_config: present }: World,
-): Faults {
+function guardedIn({ trait_grants }: WorldPatch, { permission_config: present }: World): Faults {
   if (!trait_grants) return {};
   const changed = GUARDED.filter(
     (key) => JSON.stringify(trait_grants[key]) !== JSON.stringify(present[key]),
@@ -269,16 +239,12 @@ const sameRoles = (sent: Record<string, unknown>): boolean =>
     ([name, strings]) => JSON.stringify(sent[name]) === JSON.stringify(strings),
   );
 
-const BLOCKER =
-  "Must be an object with enabled (true or false) and policy_url (a string or null).";
+const BLOCKER = "Must be an object with enabled (true or false) and policy_url (a string or null).";
 
 /** What clients make of the rule for a domain. */
 function isBlocker(blocker: unknown): blocker is Record<string, unknown> {
   if (typeof blocker !== "object" || blocker === null) return false;
-  const { enabled = false, policy_url = null } = blocker as Record<
-    string,
-    unknown
-  >;
+  const { enabled = false, policy_url = null } = blocker as Record<string, unknown>;
   return (
     !Array.isArray(blocker) &&
     typeof enabled === "boolean" &&
@@ -291,13 +257,7 @@ const withoutEmpty = (blockers: Record<string, unknown>) =>
   Object.fromEntries(
     Object.entries(blockers).map(([domain, blocker]) => {
       const { policy_url } = blocker as { policy_url?: unknown };
-      return [
-        domain,
-        {
-          ...(blocker as object),
-          ...(policy_url === "" && { policy_url: null }),
-        },
-      ];
+      return [domain, { ...(blocker as object), ...(policy_url === "" && { policy_url: null }) }];
     }),
   );
 
@@ -307,8 +267,18 @@ function disconnected(
   { config }: World,
 ): Record<string, unknown> {
   const before = objectIn(config, "pretalx") ?? {};
-  const moved = ["domain", "url", "event"].some(
-    (key) => pretalx[key] !== before[key],
-  );
+  const moved = ["domain", "url", "event"].some((key) => pretalx[key] !== before[key]);
   return moved ? { ...pretalx, connected: false } : pretalx;
+}
+
+/** A world: its settings, its rooms as people see them, and their rights. */
+export function worldModule(ports: WorldPorts & NotifierPorts & RecordPorts) {
+  const notifier = new Notifier(ports);
+  return {
+    notifier,
+    bound: bind({ ...world, ...records }, ports),
+    onEntry: notifier.handlers,
+    enter: (id: string) => notifier.watch(id),
+    forget: (id: string) => notifier.unwatch(id),
+  } satisfies LiveModule & { notifier: Notifier };
 }

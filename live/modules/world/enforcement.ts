@@ -2,7 +2,7 @@ import type { InviteStore } from "../../../db/contract/invites.js";
 import type { UserStore } from "../../../db/contract/store.js";
 import type { Clock } from "../../../db/log/clock.js";
 import type { Scope } from "../../../schemas/plain/permissions.js";
-import type { Lines } from "../../delivery/lines.js";
+import type { Outboxes } from "../../delivery/outbox.js";
 import type { Pushes } from "../../delivery/push.js";
 import type { Gathering, Hub } from "../../people/hub.js";
 import { isInvited } from "../../rules/rights.js";
@@ -30,7 +30,7 @@ type Comparison = object;
 export interface EnforcementPorts {
   readonly clock: Clock;
   readonly hub: Hub;
-  readonly lines: Lines;
+  readonly outboxes: Outboxes;
   readonly pushes: Pushes;
   readonly states: WorldStates;
   readonly store: { readonly users: UserStore; readonly invites: InviteStore };
@@ -39,7 +39,7 @@ export interface EnforcementPorts {
 }
 
 /**
- * Takes from connections what their users may not have any more, in the line of the world, so
+ * Takes from connections what their users may not have any more, in the queue of the world, so
  * before all pushes that come later. If the store is slow, their pushes wait.
  */
 export class Enforcement {
@@ -52,11 +52,11 @@ export class Enforcement {
   }
 
   /**
-   * Pushes nothing to these connections until all that stands in the line of their world has ended.
+   * Pushes nothing to these connections until all that is in the queue of their world has ended.
    * @param since when their users may have lost a right.
    */
   #hold(world: string, connections: Iterable<Connection>, since: number): void {
-    const ended = this.#ports.lines.ended(world);
+    const ended = this.#ports.outboxes.ended(world);
     if (!ended) return;
     for (const connection of connections) connection.holdUntil(since, ended);
   }
@@ -66,12 +66,11 @@ export class Enforcement {
    * or ends. If that takes long, nothing is pushed until then.
    */
   checkRights(world: string): void {
-    const { clock, lines, hub } = this.#ports;
+    const { clock, outboxes, hub } = this.#ports;
     const people = hub.gathering(world);
     if (!people) return;
     const since = clock.now() - COALESCED;
-    lines.enforce(
-      world,
+    outboxes.at(world).enforce(
       () => this.#checkLogins(world, people),
       () => this.#hold(world, people.all, since),
       () => people.isOver,
@@ -123,16 +122,15 @@ export class Enforcement {
    * them: banned users get nothing that was sent after that.
    */
   compare(world: string, connections: Connection[]): void {
-    const { clock, lines } = this.#ports;
+    const { clock, outboxes } = this.#ports;
     const comparison: Comparison = {};
     for (const connection of connections) {
       this.#compared.set(connection, comparison);
     }
-    const isLast = (connection: Connection) =>
-      this.#compared.get(connection) === comparison;
+    const isLast = (connection: Connection) => this.#compared.get(connection) === comparison;
     const compare = () => this.#compareNow(world, connections, isLast);
     const isOver = () => connections.every(({ ended }) => ended);
-    lines.enforce(world, compare, () => {}, isOver);
+    outboxes.at(world).enforce(compare, () => {}, isOver);
     this.#hold(world, connections, clock.now());
   }
 

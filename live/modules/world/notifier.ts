@@ -7,20 +7,10 @@ import { pushFrame, textFrame } from "../../socket/frame.js";
 import { oncePer } from "../../rules/once.js";
 import type { PermissionConfig } from "../../../schemas/rules.js";
 import { mayInRoom } from "../../rules/rights.js";
-import {
-  objectIn,
-  ownUser,
-  publicUser,
-  scheduleOf,
-} from "../../rules/shapes.js";
+import { objectIn, ownUser, publicUser, scheduleOf } from "../../rules/shapes.js";
 import type { FrameFor, Send, Tell } from "../../delivery/push.js";
 import type { Gathering } from "../../people/hub.js";
-import { nothingSent, Throttle } from "../../delivery/throttle.js";
-import {
-  COALESCED,
-  Enforcement,
-  type EnforcementPorts,
-} from "./enforcement.js";
+import { COALESCED, Enforcement, type EnforcementPorts } from "./enforcement.js";
 import { WorldPushes, type WorldPushPorts } from "./pushes.js";
 import type { WorldState } from "../../rules/world-state.js";
 
@@ -40,7 +30,6 @@ export class Notifier {
   /** Where the schedule of each world is, as it was pushed last; as JSON once it was read. */
   readonly #pretalx = new Map<string, { text?: string }>();
   readonly #pushes: WorldPushes;
-  readonly #refreshes: Throttle;
   readonly #enforcement: Enforcement;
 
   /** What it does with each entry. */
@@ -52,10 +41,6 @@ export class Notifier {
     this.#enforcement = new Enforcement({
       ...ports,
       rightsFrame: (...args) => this.frameFor(...args),
-    });
-    this.#refreshes = new Throttle(ports, {
-      interval: COALESCED,
-      collects: true,
     });
     const refresh = ({ world }: { world: string }) =>
       this.#changed(world, () => this.#refresh(world));
@@ -69,11 +54,9 @@ export class Notifier {
       "room.updated": refresh,
       "rooms.reordered": refresh,
       noted: ({ world, act }) => {
-        if (act === "invite.ended")
-          this.#ifSeen(world, () => this.#refresh(world, false));
+        if (act === "invite.ended") this.#ifSeen(world, () => this.#refresh(world, false));
       },
-      "room.opened": ({ world, room }) =>
-        this.#changed(world, () => this.#opened(world, room)),
+      "room.opened": ({ world, room }) => this.#changed(world, () => this.#opened(world, room)),
       "room.scheduled": ({ world, room }) => this.scheduled(world, room),
       "room.deleted": ({ world, room, rules, by }) =>
         this.#changed(world, () => {
@@ -92,11 +75,6 @@ export class Notifier {
       "user.moderated": moderated,
       "user.erased": moderated,
     };
-  }
-
-  close(): void {
-    this.#refreshes.close();
-    this.#pushes.close();
   }
 
   /** Rights first: what the process knows of the world is old from here on. */
@@ -122,20 +100,14 @@ export class Notifier {
       const toAll = this.#pending.get(world)!;
       this.#pending.delete(world);
       this.#enforcement.checkRights(world);
-      const tell: Tell = (send, _, people) =>
-        this.#tell(world, toAll, send, people);
+      const tell: Tell = (send, _, people) => this.#tell(world, toAll, send, people);
       this.#ports.pushes.push({ world }, tell);
-      return nothingSent;
     };
-    this.#refreshes.add(world, world, { send });
+    const options = { interval: COALESCED, collects: true };
+    this.#ports.outboxes.at(world).later("world", send, options);
   }
 
-  async #tell(
-    world: string,
-    forAll: boolean,
-    send: Send,
-    people: Gathering,
-  ): Promise<void> {
+  async #tell(world: string, forAll: boolean, send: Send, people: Gathering): Promise<void> {
     const state = await this.#ports.states.get(world);
     if (!state) return;
     await this.#pushes.send(state, [...people.all], forAll);
@@ -152,11 +124,7 @@ export class Notifier {
     this.#pushes.sendSoon(connection);
   }
 
-  async #tellSchedule(
-    world: string,
-    state: WorldState,
-    send: Send,
-  ): Promise<void> {
+  async #tellSchedule(world: string, state: WorldState, send: Send): Promise<void> {
     const pretalx = pretalxOf(state.world.value);
     const told = this.#pretalx.get(world);
     if (told?.text === undefined || told.text === pretalx.text) return;
@@ -168,11 +136,8 @@ export class Notifier {
     const frames = new Map<string, Buffer>();
     const frameFor: FrameFor = (connection, view) => {
       const room = view.room(id);
-      if (room === undefined || this.#pushes.knows(connection, id))
-        return undefined;
-      const sent = connection.login!.changes
-        ? `${room.slice(0, -1)},"count":0}`
-        : room;
+      if (room === undefined || this.#pushes.knows(connection, id)) return undefined;
+      const sent = connection.login!.changes ? `${room.slice(0, -1)},"count":0}` : room;
       let frame = frames.get(sent);
       if (!frame) {
         frame = textFrame(`["room.create",${sent}]`);
@@ -202,9 +167,7 @@ export class Notifier {
       const schedule_data = scheduleOf(room);
       const frame = pushFrame("room.schedule", { room: id, schedule_data });
       const inRoom = [...people.inRoom(id)];
-      await pushes.walk(state, inRoom, (_, view) =>
-        view.sees(id) ? frame : undefined,
-      );
+      await pushes.walk(state, inRoom, (_, view) => (view.sees(id) ? frame : undefined));
       this.#pushes.scheduled(inRoom, id, schedule_data);
       // Connections elsewhere get it only if they asked for all changes.
       this.#refresh(world, false);
@@ -246,7 +209,7 @@ export class Notifier {
         return (frame ??= pushFrame("user.updated", sent));
       });
     };
-    pushes.push({ world, user: id }, tell, { line: world });
+    pushes.push({ world, user: id }, tell, { queue: world });
   }
 
   /** The last connection of a world has ended. */
@@ -266,6 +229,4 @@ export class Notifier {
 }
 
 /** Where the schedule of a world is. */
-const pretalxOf = oncePer(({ config }: World) =>
-  encoded(objectIn(config, "pretalx") ?? {}),
-);
+const pretalxOf = oncePer(({ config }: World) => encoded(objectIn(config, "pretalx") ?? {}));

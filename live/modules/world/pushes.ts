@@ -1,7 +1,5 @@
-import type { Lines } from "../../delivery/lines.js";
-import type { Passes } from "../../delivery/passes.js";
+import type { Outboxes } from "../../delivery/outbox.js";
 import type { Piece, Pushes } from "../../delivery/push.js";
-import { nothingSent, Throttle } from "../../delivery/throttle.js";
 import type { Hub } from "../../people/hub.js";
 import type { Doors } from "../../people/doors.js";
 import { LRUCache } from "lru-cache";
@@ -15,12 +13,7 @@ import { jsonOf } from "../../rules/encoding.js";
 import { frameAround, textFrame } from "../../socket/frame.js";
 import { TokenBucket } from "../../socket/pace.js";
 import type { LessenedView, Losses } from "../../rules/losses.js";
-import {
-  changeOf,
-  type Differences,
-  type Seen,
-  type Told,
-} from "../../rules/told.js";
+import { changeOf, type Differences, type Seen, type Told } from "../../rules/told.js";
 import { View, type WorldState } from "../../rules/world-state.js";
 import { type WorldStates } from "../../rules/world-states.js";
 
@@ -39,8 +32,7 @@ export interface WorldPushPorts {
   readonly hub: Hub;
   readonly states: WorldStates;
   readonly log: FastifyBaseLogger;
-  readonly lines: Lines;
-  readonly passes: Passes;
+  readonly outboxes: Outboxes;
   readonly pushes: Pushes;
   readonly doors: Doors;
   readonly crowdsIn: (world: string, counting: Counting) => SentCrowds;
@@ -56,9 +48,7 @@ type Sent = View | LessenedView;
 /** One pass over connections. Frames that many of them share are encoded once. */
 class Pass {
   readonly states = new LRUCache<Sent, Buffer>({ max: FRAMES });
-  readonly changes = new LRUCache<Sent, Map<Told, Buffer | undefined>>({
-    max: FRAMES,
-  });
+  readonly changes = new LRUCache<Sent, Map<Told, Buffer | undefined>>({ max: FRAMES });
 
   /** The connections that may read the chat of some room again. */
   readonly regaining: Connection[] = [];
@@ -96,15 +86,9 @@ class Pass {
 export class WorldPushes {
   readonly #ports: WorldPushPorts;
   readonly #waiting = new Map<string, Set<Connection>>();
-  readonly #looks: Throttle;
 
   constructor(ports: WorldPushPorts) {
     this.#ports = ports;
-    this.#looks = new Throttle(ports, { interval: PAUSE, collects: true });
-  }
-
-  close(): void {
-    this.#looks.close();
   }
 
   /** The last user has left a world. */
@@ -144,11 +128,7 @@ export class WorldPushes {
   }
 
   /** The schedule of a room was pushed by itself to the people in it. */
-  scheduled(
-    people: readonly Connection[],
-    room: string,
-    schedule_data: object,
-  ): void {
+  scheduled(people: readonly Connection[], room: string, schedule_data: object): void {
     const next = new Map<Told, Told>();
     for (const { login } of people) {
       const told = login?.told;
@@ -168,12 +148,7 @@ export class WorldPushes {
     if (login?.told) login.told = login.told.with(room, json);
   }
 
-  #pieceFor(
-    connection: Connection,
-    login: Login,
-    view: View,
-    pass: Pass,
-  ): Piece | undefined {
+  #pieceFor(connection: Connection, login: Login, view: View, pass: Pass): Piece | undefined {
     const { told, losses } = login;
     // Otherwise, the answer to the login will have this state.
     if (login.changes && !told) return undefined;
@@ -233,9 +208,7 @@ export class WorldPushes {
     const differences = told.differences(view);
     if (!differences && !always) return undefined;
     const crowds = this.#crowds(view, "counts");
-    return textFrame(
-      `["world.changed",${changeOf(differences ?? nothing, view, crowds)}]`,
-    );
+    return textFrame(`["world.changed",${changeOf(differences ?? nothing, view, crowds)}]`);
   }
 
   #crowds({ state }: Seen, counting: Counting) {
@@ -262,11 +235,8 @@ export class WorldPushes {
   }
 
   #lookAgain(world: string): void {
-    const send = () => {
-      this.#look(world);
-      return nothingSent;
-    };
-    this.#looks.add(world, world, { send });
+    const options = { interval: PAUSE, collects: true };
+    this.#ports.outboxes.at(world).later("slow readers", () => this.#look(world), options);
   }
 
   /** Sends the state to the connections that waited and are due now. */
@@ -277,8 +247,7 @@ export class WorldPushes {
     for (const connection of waiting) {
       const { ended, login } = connection;
       if (ended || !login) waiting.delete(connection);
-      else if (isDue(this.#ports.clock, connection, login))
-        due.push(connection);
+      else if (isDue(this.#ports.clock, connection, login)) due.push(connection);
     }
     if (due.length > 0) {
       this.#ports.pushes.push({ world }, async () => {

@@ -20,11 +20,7 @@ import type { Clock } from "../../../db/log/clock.js";
 import type { Random } from "../../../db/log/random.js";
 import type { Context } from "../../context.js";
 import type { CommandTable } from "../../module.js";
-import {
-  invalidPayload,
-  unknownRoom,
-  worldDenied,
-} from "../../rules/problems.js";
+import { invalidPayload, unknownRoom, worldDenied } from "../../rules/problems.js";
 import { mayInRoom } from "../../rules/rights.js";
 
 /** The ports of the commands about a whole event. */
@@ -54,10 +50,7 @@ const reports = Object.fromEntries(
 
 /** Links for people, the audit, and the results of an event. */
 export const records: CommandTable<
-  | "world.tokens.generate"
-  | "world.auditlog.list"
-  | "world.report.status"
-  | Generate,
+  "world.tokens.generate" | "world.auditlog.list" | "world.report.status" | Generate,
   RecordPorts
 > = {
   "world.tokens.generate": { requires: "world.secrets", handler: tokens },
@@ -100,10 +93,7 @@ const MAX_NAME = 200;
 
 async function auditLog({ ports, connection }: Context<RecordPorts>) {
   const { audit, users } = ports.store;
-  const { entries } = await audit.list(connection.world, {
-    page: 1,
-    pageSize: ENTRIES,
-  });
+  const { entries } = await audit.list(connection.world, { page: 1, pageSize: ENTRIES });
   const ids = [...new Set(entries.flatMap(({ by }) => by.user ?? []))];
   const people = new Map<string, object>();
   for (let from = 0; from < ids.length; from += USERS) {
@@ -140,10 +130,7 @@ const shownEntry = (
 });
 
 function generate(name: ReportName) {
-  return async (
-    context: Context<RecordPorts>,
-    payload: Commands[Generate]["payload"],
-  ) => {
+  return async (context: Context<RecordPorts>, payload: Commands[Generate]["payload"]) => {
     const { format = "csv", room, channel } = payload ?? {};
     const asked = room ?? channel ?? undefined;
     const { ports, connection, login, world, may } = context;
@@ -154,17 +141,11 @@ function generate(name: ReportName) {
         inRooms && typeof asked === "string"
           ? await ports.store.rooms.get(connection.world, asked)
           : undefined;
-      const sees =
-        found && mayInRoom(login, "room.view", world.value, found.value);
+      const sees = found && mayInRoom(login, "room.view", world.value, found.value);
       if (!sees) throw unknownRoom();
     }
-    const report: Report = {
-      ...{ name, format },
-      ...(asked !== undefined && { room: asked as string }),
-    };
-    return {
-      resultid: [name, format, ...(report.room ? [report.room] : [])].join(":"),
-    };
+    const report: Report = { name, format, ...(asked !== undefined && { room: asked as string }) };
+    return { resultid: [name, format, ...(report.room ? [report.room] : [])].join(":") };
   };
 }
 
@@ -182,10 +163,7 @@ async function status(
     user: me.id,
     traits: [...login.traits],
     key: login.identity.key,
-    ends: Math.min(
-      ports.clock.date() + HOUR,
-      (login.identity.expires ?? Infinity) * 1000,
-    ),
+    ends: Math.min(ports.clock.date() + HOUR, (login.identity.expires ?? Infinity) * 1000),
   });
   const path = `/api/v1/worlds/${encodeURIComponent(connection.world)}/reports/${address}/`;
   return { ready: true, result: `${connection.base}${path}` };

@@ -12,8 +12,7 @@ ICAL.foldLength = 74;
 /** Control characters, which a calendar may not contain (RFC 5545, section 3.1). */
 const CONTROLS = /[^\P{Cc}\t\n]/gu;
 
-const clean = (text: string): string =>
-  text.replace(/\r\n?/g, "\n").replace(CONTROLS, "");
+const clean = (text: string): string => text.replace(/\r\n?/g, "\n").replace(CONTROLS, "");
 
 /**
  * A program as a calendar (RFC 5545), for programs that subscribe to it. Sessions that are not
@@ -46,8 +45,7 @@ export function calendarOf(program: ExportedProgram, at: number): string {
     const { starts_at, ends_at, room_id } = session;
     if (starts_at === null || ends_at === null) continue;
     const event = new ICAL.Component("vevent");
-    const add = (name: string, value: unknown) =>
-      event.addPropertyWithValue(name, value);
+    const add = (name: string, value: unknown) => event.addPropertyWithValue(name, value);
     add("uid", guidOf(session));
     add("dtstamp", stamp);
     add("dtstart", timeOf(Date.parse(starts_at)));

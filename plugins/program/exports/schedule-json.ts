@@ -35,9 +35,7 @@ export function scheduleOf(program: ExportedProgram): object {
     return [{ session, start, end: Date.parse(session.ends_at), day }];
   });
   const days = [...new Set(sessions.map(({ day }) => day))].sort();
-  const tracks = [
-    ...new Set(sessions.map(({ session }) => session.track).filter(Boolean)),
-  ];
+  const tracks = [...new Set(sessions.map(({ session }) => session.track).filter(Boolean))];
   const dayIn = (time: string | null | undefined) =>
     time ? dayText(clockAt(zone, Date.parse(time))) : undefined;
   const eventOf = eventWriter(program);
@@ -111,10 +109,7 @@ function eventWriter({ world, zone, page, speakers }: ExportedProgram) {
         const speaker = people.get(id);
         return speaker ? [personOf(speaker, page)] : [];
       }),
-      links: session.links.map(({ title, url }) => ({
-        ...{ title: title || url, url },
-        type: "related",
-      })),
+      links: session.links.map(({ title, url }) => ({ title: title || url, url, type: "related" })),
       feedback_url: page,
       origin_url: page,
       attachments: [],

@@ -21,7 +21,5 @@ export function linksIn(text: string): Link[] | undefined {
   }
   const isLink = (link: Partial<Link> | null) =>
     typeof link?.title === "string" && typeof link.url === "string";
-  return Array.isArray(links) && links.every(isLink)
-    ? (links as Link[])
-    : undefined;
+  return Array.isArray(links) && links.every(isLink) ? (links as Link[]) : undefined;
 }

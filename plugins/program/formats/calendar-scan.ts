@@ -107,11 +107,7 @@ function* unfolded(bytes: Uint8Array): Generator<ContentLine> {
       throw new UnreadableDocument({ line }, "It is not UTF-8.");
     }
   };
-  const whole = Buffer.from(
-    bytes.buffer,
-    bytes.byteOffset,
-    bytes.byteLength,
-  ).toString("latin1");
+  const whole = Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength).toString("latin1");
   const lines = whole.split(whole.includes("\n") ? /\r?\r?\n/ : "\r");
   let raw = "";
   let begin = 0;
@@ -142,9 +138,6 @@ export function plainLine(text: string): string {
   const at = rest.startsWith(":") ? 0 : rest.lastIndexOf(":");
   const parameters = rest
     .slice(0, at)
-    .replace(
-      /;TZID=([^"]*?)(?=;[A-Z-]+=|$)/i,
-      (_, zone: string) => `;TZID="${zone}"`,
-    );
+    .replace(/;TZID=([^"]*?)(?=;[A-Z-]+=|$)/i, (_, zone: string) => `;TZID="${zone}"`);
   return `${name}${parameters}${rest.slice(at).toUpperCase()}`;
 }

@@ -1,13 +1,6 @@
 import ICAL from "ical.js";
 import { plainLine, type ScannedComponent } from "./calendar-scan.js";
-import {
-  clockAt,
-  ianaZone,
-  localDay,
-  localTime,
-  momentOf,
-  zoneNamed,
-} from "./zones.js";
+import { clockAt, ianaZone, localDay, localTime, momentOf, zoneNamed } from "./zones.js";
 
 /** A time of a calendar. */
 export interface CalendarTime {
@@ -70,10 +63,7 @@ export class Zones {
     const described = component && DescribedZone.of(component);
     if (described) return described;
     const location = component?.getFirstPropertyValue("x-lic-location");
-    return (
-      (typeof location === "string" ? zoneNamed(location) : undefined) ??
-      zoneNamed(tzid)
-    );
+    return (typeof location === "string" ? zoneNamed(location) : undefined) ?? zoneNamed(tzid);
   }
 }
 
@@ -145,14 +135,9 @@ function isObservance(observance: ICAL.Component): boolean {
   });
 }
 
-function timeOf(
-  component: ICAL.Component,
-  name: string,
-): ICAL.Time | undefined {
+function timeOf(component: ICAL.Component, name: string): ICAL.Time | undefined {
   const value = component.getFirstPropertyValue(name);
-  return value instanceof ICAL.Time && localTime(value.toString())
-    ? value
-    : undefined;
+  return value instanceof ICAL.Time && localTime(value.toString()) ? value : undefined;
 }
 
 function offsetOf(component: ICAL.Component, name: string) {
@@ -167,9 +152,7 @@ export function componentOf(
 ): ICAL.Component | undefined {
   const text = lines.map(({ text }) => plainLine(text)).join("\r\n");
   try {
-    return new ICAL.Component(
-      ICAL.parse(`BEGIN:${name}\r\n${text}\r\nEND:${name}`) as never,
-    );
+    return new ICAL.Component(ICAL.parse(`BEGIN:${name}\r\n${text}\r\nEND:${name}`) as never);
   } catch {
     return undefined;
   }
@@ -177,24 +160,17 @@ export function componentOf(
 
 /** The clock of a time, as if it were UTC. */
 export const clockOf = (time: ICAL.Time): number =>
-  Date.UTC(
-    ...([time.year, time.month - 1, time.day] as const),
-    ...([time.hour, time.minute, time.second] as const),
-  );
+  Date.UTC(time.year, time.month - 1, time.day, time.hour, time.minute, time.second);
 
 /** Whether a text is a time in UTC, of which the zone does not count. */
-export const isUtc = (value: unknown): boolean =>
-  typeof value === "string" && /Z$/i.test(value);
+export const isUtc = (value: unknown): boolean => typeof value === "string" && /Z$/i.test(value);
 
 /**
  * Reads a time of a property as jCal has it.
  * @param value such as `2027-03-01`, `2027-03-01T10:00:00` or the same with `Z`.
  * @returns undefined if no such time exists.
  */
-export function calendarTime(
-  value: unknown,
-  zone: Zone,
-): CalendarTime | undefined {
+export function calendarTime(value: unknown, zone: Zone): CalendarTime | undefined {
   if (typeof value !== "string") return undefined;
   const day = localDay(value);
   if (day !== undefined) {
@@ -227,8 +203,7 @@ export function lengthOf(text: unknown): Length | undefined {
   if (typeof text !== "string" || !ICAL.Duration.isValueString(text)) {
     return undefined;
   }
-  const { isNegative, weeks, days, hours, minutes, seconds } =
-    ICAL.Duration.fromString(text);
+  const { isNegative, weeks, days, hours, minutes, seconds } = ICAL.Duration.fromString(text);
   const sign = isNegative ? -1 : 1;
   return {
     days: sign * (weeks * 7 + days),
@@ -237,11 +212,7 @@ export function lengthOf(text: unknown): Length | undefined {
 }
 
 /** The moment at which something ends that begins at another. */
-export function endAfter(
-  zone: Zone,
-  at: number,
-  { days, time }: Length,
-): number {
+export function endAfter(zone: Zone, at: number, { days, time }: Length): number {
   if (days === 0) return at + time;
   const clock =
     typeof zone === "string"

@@ -6,7 +6,13 @@ import { quoted } from "./found.js";
 
 /** The columns of a program. Only the title must be there. */
 const COLUMNS = [
-  ...["title", "start", "end", "room", "speakers", "track", "abstract"],
+  "title",
+  "start",
+  "end",
+  "room",
+  "speakers",
+  "track",
+  "abstract",
   "language",
 ] as const;
 type Row = Partial<Record<(typeof COLUMNS)[number], string>>;
@@ -37,11 +43,7 @@ export function readCsv(text: string, draft: Draft): void {
         cells.length < columns.length ||
         cells.slice(columns.length).some((cell) => cell.trim() !== "")
       ) {
-        throw draft.fault(
-          position,
-          "columns",
-          `The row has ${cells.length} of ${columns.length}.`,
-        );
+        throw draft.fault(position, "columns", `The row has ${cells.length} of ${columns.length}.`);
       }
       readRow(row, position, draft);
     });
@@ -56,9 +58,7 @@ function readRow(row: Row, position: Position, draft: Draft): void {
   const time = (field: "start" | "end", value: string) =>
     draft.time(value, { position, field, title: title.trim() });
   const isTimed = start.trim() !== "" || end.trim() !== "";
-  const times = isTimed
-    ? { start: time("start", start), end: time("end", end) }
-    : null;
+  const times = isTimed ? { start: time("start", start), end: time("end", end) } : null;
   const names = speakers?.split(";").filter((name) => name.trim() !== "");
   draft.session({
     position,
@@ -74,10 +74,7 @@ function readRow(row: Row, position: Position, draft: Draft): void {
 
 function rowsOf(text: string): { cells: string[]; line: number }[] {
   if (text.split(/\r\n?|\n/, MOST_LINES + 1).length > MOST_LINES) {
-    throw new UnreadableDocument(
-      { line: MOST_LINES },
-      `At most ${MOST_LINES} lines are taken.`,
-    );
+    throw new UnreadableDocument({ line: MOST_LINES }, `At most ${MOST_LINES} lines are taken.`);
   }
   try {
     const rows = parse(text, {
@@ -89,10 +86,7 @@ function rowsOf(text: string): { cells: string[]; line: number }[] {
       to: MOST_ROWS,
     }) as unknown as { record: string[]; info: { lines: number } }[];
     // Where a row ends: a cell may have several lines.
-    return rows.map(({ record, info }) => ({
-      cells: record,
-      line: info.lines,
-    }));
+    return rows.map(({ record, info }) => ({ cells: record, line: info.lines }));
   } catch (error) {
     if (!(error instanceof CsvError)) throw error;
     const { lines } = error as unknown as { lines?: number };
@@ -115,10 +109,7 @@ function columnsOf(header: string[], draft: Draft): (keyof Row | undefined)[] {
       return known;
     }
     const why = known ? "occurs twice" : "is unknown";
-    draft.problem(
-      { line: 1 },
-      `The column ${quoted(name)} ${why}. It was left out.`,
-    );
+    draft.problem({ line: 1 }, `The column ${quoted(name)} ${why}. It was left out.`);
     return undefined;
   });
   if (seen.has("title")) return columns;

@@ -83,10 +83,7 @@ export class Draft {
    */
   attempt(position: Position, title: string, read: () => void): void {
     if (++this.#found > MOST_FOUND) {
-      throw new UnreadableDocument(
-        position,
-        `At most ${MAX_PROGRAM} sessions are taken.`,
-      );
+      throw new UnreadableDocument(position, `At most ${MAX_PROGRAM} sessions are taken.`);
     }
     try {
       read();
@@ -112,10 +109,7 @@ export class Draft {
   }
 
   /** The moment of a local time, with a problem if the clocks changed then. */
-  moment(
-    local: LocalTime,
-    { position, title, zone = this.zone }: TimeSource,
-  ): number {
+  moment(local: LocalTime, { position, title, zone = this.zone }: TimeSource): number {
     const { at, change } = momentOf(local, zone);
     if (change) {
       const clock = new Date(local.clock).toISOString().slice(0, 16);
@@ -149,10 +143,7 @@ export class Draft {
       kind: found.kind,
     });
     if (this.#sessions.length === MAX_PROGRAM) {
-      throw new UnreadableDocument(
-        position,
-        `At most ${MAX_PROGRAM} sessions are taken.`,
-      );
+      throw new UnreadableDocument(position, `At most ${MAX_PROGRAM} sessions are taken.`);
     }
     const speakers =
       found.speakers &&
@@ -168,9 +159,7 @@ export class Draft {
         ...(tags && { tags: this.#tags(found, tags) }),
         ...(links && { links: this.#links(found, links) }),
       },
-      import_id: found.name
-        ? importId(clean(found.name))
-        : importIdByStart(title, start),
+      import_id: found.name ? importId(clean(found.name)) : importIdByStart(title, start),
       ...(room !== undefined && { room: this.#room(found, room) }),
       ...(speakers && { speakers: [...new Set(speakers)] }),
       position,
@@ -192,9 +181,7 @@ export class Draft {
     }
     const id = found.id === undefined ? undefined : clean(found.id);
     const source = importId(id ?? nameKey(name));
-    const named = importId(
-      id === undefined ? source : `${id} ${nameKey(name)}`,
-    );
+    const named = importId(id === undefined ? source : `${id} ${nameKey(name)}`);
     const first = this.#byId.get(source);
     const isSame = !first || nameKey(first.fields.name) === nameKey(name);
     if (first && !isSame && found.isUnique) {
@@ -204,8 +191,7 @@ export class Draft {
         session,
       );
     }
-    const known =
-      first && (isSame || found.isUnique) ? first : this.#speakers.get(named);
+    const known = first && (isSame || found.isUnique) ? first : this.#speakers.get(named);
     if (known) {
       // Some formats describe a speaker only once.
       if (!known.fields.biography && biography) {
@@ -214,10 +200,7 @@ export class Draft {
       return known.key;
     }
     if (this.#speakers.size === MAX_PROGRAM) {
-      throw new UnreadableDocument(
-        position,
-        `At most ${MAX_PROGRAM} speakers are taken.`,
-      );
+      throw new UnreadableDocument(position, `At most ${MAX_PROGRAM} speakers are taken.`);
     }
     const import_id = first ? named : source;
     const speaker: DocumentSpeaker = {
@@ -228,10 +211,7 @@ export class Draft {
       ...(id === undefined
         ? { known_by: "name" as const }
         : !found.isUnique &&
-          /^\d+$/.test(id) && {
-            known_by: "id and name" as const,
-            import_ids: [source, named],
-          }),
+          /^\d+$/.test(id) && { known_by: "id and name" as const, import_ids: [source, named] }),
     };
     if (!first) this.#byId.set(source, speaker);
     this.#speakers.set(import_id, speaker);
@@ -255,11 +235,7 @@ export class Draft {
   }
 
   /** Why a session is left out, at a field of it. */
-  fault(
-    position: Position,
-    field: string | undefined,
-    message: string,
-  ): LeftOut {
+  fault(position: Position, field: string | undefined, message: string): LeftOut {
     return new LeftOut(position, message, field);
   }
 
@@ -280,9 +256,7 @@ export class Draft {
     if (end - start > LONGEST_SESSION) {
       throw this.fault(position, "end", "Must be at most 31 days later.");
     }
-    const [first, last] = [start, end].map((time) =>
-      new Date(time).toISOString(),
-    );
+    const [first, last] = [start, end].map((time) => new Date(time).toISOString());
     // Years of more than four digits have a sign.
     if (!/^\d{4}-/.test(first!) || !/^\d{4}-/.test(last!)) {
       throw this.fault(position, "start", "Must be in the years 1 to 9999.");
@@ -308,8 +282,8 @@ export class Draft {
     const kept = [...new Set(tags.map((text) => clean(text).trim()))];
     return [
       ...new Set(
-        this.#first(place, "tags", kept.filter(Boolean), most.tags).map(
-          (text) => this.#cut(place, "tags", text, tag),
+        this.#first(place, "tags", kept.filter(Boolean), most.tags).map((text) =>
+          this.#cut(place, "tags", text, tag),
         ),
       ),
     ];
@@ -332,18 +306,12 @@ export class Draft {
         url.length > PROGRAM_TEXTS.address
           ? `is longer than ${PROGRAM_TEXTS.address} characters`
           : "is no address with http or https";
-      this.problem(
-        place.position,
-        `The link ${quoted(url)} ${why}. It was left out.`,
-        place.title,
-      );
+      this.problem(place.position, `The link ${quoted(url)} ${why}. It was left out.`, place.title);
     }
-    return this.#first(place, "links", kept, PROGRAM_LISTS.links).map(
-      ({ title, url }) => ({
-        title: this.#cut(place, "links", title, PROGRAM_TEXTS.title),
-        url,
-      }),
-    );
+    return this.#first(place, "links", kept, PROGRAM_LISTS.links).map(({ title, url }) => ({
+      title: this.#cut(place, "links", title, PROGRAM_TEXTS.title),
+      url,
+    }));
   }
 
   #room(place: Place, given: string): { name: string } | null {
@@ -352,20 +320,11 @@ export class Draft {
   }
 
   /** A text without what no text may have, cut to its bound. */
-  #cut(
-    { position, title }: Place,
-    field: string,
-    text: string,
-    most: number,
-  ): string {
+  #cut({ position, title }: Place, field: string, text: string, most: number): string {
     const whole = text.trim();
     const allowed = clean(whole);
     if (allowed !== whole) {
-      this.problem(
-        position,
-        `${field}: NUL and halves of characters were left out.`,
-        title,
-      );
+      this.problem(position, `${field}: NUL and halves of characters were left out.`, title);
     }
     if (allowed.length <= most || lengthOf(allowed) <= most) return allowed;
     this.problem(
@@ -377,12 +336,7 @@ export class Draft {
   }
 
   /** The first entries of a list. */
-  #first<T>(
-    { position, title }: Place,
-    field: string,
-    list: readonly T[],
-    most: number,
-  ): T[] {
+  #first<T>({ position, title }: Place, field: string, list: readonly T[], most: number): T[] {
     if (list.length > most) {
       this.problem(
         position,

@@ -56,9 +56,7 @@ export class LeftOut extends UnreadableDocument {
 
 /** Without NUL and halves of characters, which no database keeps. */
 export const clean = (text: string): string =>
-  text.isWellFormed() && !text.includes("\0")
-    ? text
-    : text.replace(/\0|\p{Cs}/gu, "");
+  text.isWellFormed() && !text.includes("\0") ? text : text.replace(/\0|\p{Cs}/gu, "");
 
 /**
  * Where texts go that other programs do not bound: an abstract that is too long becomes, or
@@ -68,17 +66,12 @@ export function longTexts(abstract: string | undefined, description?: string) {
   if (!abstract || lengthOf(abstract.trim()) <= PROGRAM_TEXTS.abstract) {
     return { abstract, description };
   }
-  return {
-    abstract: "",
-    description: [abstract, description].filter(Boolean).join("\n\n"),
-  };
+  return { abstract: "", description: [abstract, description].filter(Boolean).join("\n\n") };
 }
 
 /** Whether an address can be followed, and kept. */
 export const isAddress = (url: string): boolean =>
-  url.length <= PROGRAM_TEXTS.address &&
-  /^https?:\/\/[^\s\0]+$/i.test(url) &&
-  URL.canParse(url);
+  url.length <= PROGRAM_TEXTS.address && /^https?:\/\/[^\s\0]+$/i.test(url) && URL.canParse(url);
 
 /** A text of a document in a sentence. */
 export const quoted = (text: string): string =>

@@ -2,11 +2,7 @@ import type ICAL from "ical.js";
 import type { Position } from "../../../schemas/documents/program-document.js";
 import type { Session } from "../../../schemas/program/program.js";
 import { LINKS_FIELD, linksIn, TEXT_FIELD } from "./calendar-fields.js";
-import {
-  plainLine,
-  scanCalendars,
-  type ScannedComponent,
-} from "./calendar-scan.js";
+import { plainLine, scanCalendars, type ScannedComponent } from "./calendar-scan.js";
 import {
   calendarTime,
   type CalendarTime,
@@ -63,8 +59,7 @@ export function readCalendar(bytes: Uint8Array, draft: Draft): void {
 
 /** The events that a parser can read. */
 function* eventsIn(bytes: Uint8Array, draft: Draft): Generator<Found> {
-  const leaveOut = (line: number, message: string) =>
-    draft.problem({ line }, message);
+  const leaveOut = (line: number, message: string) => draft.problem({ line }, message);
   for (const calendar of scanCalendars(bytes, leaveOut)) {
     const zones = new Zones(calendar.zones, draft.zone);
     for (const scanned of calendar.events) {
@@ -97,8 +92,7 @@ function faultIn({ line, lines }: ScannedComponent): {
 
 /** Of events that are revisions of one, the last; of several, the first one of them is taken. */
 function latest(draft: Draft, revisions: readonly Found[]): Found[] {
-  const sequenceOf = ({ event }: Found) =>
-    Number(event.getFirstPropertyValue("sequence")) || 0;
+  const sequenceOf = ({ event }: Found) => Number(event.getFirstPropertyValue("sequence")) || 0;
   const last = Math.max(...revisions.map(sequenceOf));
   return revisions.filter((one) => {
     if (sequenceOf(one) === last) return true;
@@ -112,10 +106,7 @@ function latest(draft: Draft, revisions: readonly Found[]): Found[] {
 }
 
 /** Changed occurrences by the time that they replace. */
-function changesOf(
-  draft: Draft,
-  changed: readonly Found[],
-): Map<number, Found> {
+function changesOf(draft: Draft, changed: readonly Found[]): Map<number, Found> {
   const byTime = new Map<number, Found[]>();
   for (const one of changed) {
     draft.attempt(one.position, one.title, () => {
@@ -123,15 +114,11 @@ function changesOf(
       byTime.set(at, [...(byTime.get(at) ?? []), one]);
     });
   }
-  return new Map(
-    [...byTime].map(([at, revisions]) => [at, latest(draft, revisions)[0]!]),
-  );
+  return new Map([...byTime].map(([at, revisions]) => [at, latest(draft, revisions)[0]!]));
 }
 
 const addChange = (draft: Draft, one: Found, at: number): void =>
-  draft.attempt(one.position, one.title, () =>
-    addOne(draft, one, nameOf(one.uid, at)),
-  );
+  draft.attempt(one.position, one.title, () => addOne(draft, one, nameOf(one.uid, at)));
 
 /** Adds the occurrences of a series, and takes those that were changed from `changes`. */
 function addSeries(
@@ -146,7 +133,8 @@ function addSeries(
   if (!times) return;
   const { starts, more } = attempt(draft, one, "RRULE", () =>
     occurrencesOf(event, times.first, {
-      ...{ zones, steps },
+      zones,
+      steps,
       leaveOut: (message) => draft.problem(position, message, title),
     }),
   );
@@ -220,13 +208,9 @@ function linksOf(event: ICAL.Component): Session["links"] | undefined {
  * When an event begins, and how long it is.
  * @returns undefined, with a problem, for an event that is no session.
  */
-function timesOf(
-  draft: Draft,
-  one: Found,
-): { first: CalendarTime; length: Length } | undefined {
+function timesOf(draft: Draft, one: Found): { first: CalendarTime; length: Length } | undefined {
   const { event, position, title } = one;
-  const leaveOut = (why: string) =>
-    draft.problem(position, `${why} It was left out.`, title);
+  const leaveOut = (why: string) => draft.problem(position, `${why} It was left out.`, title);
   if (textOf(event, "status").trim().toUpperCase() === "CANCELLED") {
     return void leaveOut("It is cancelled.");
   }
@@ -247,42 +231,25 @@ function timesOf(
   const [, , , value] = property.jCal as unknown[];
   const length = lengthOf(value);
   if (length) return { first, length };
-  throw draft.fault(
-    position,
-    "DURATION",
-    `${quoted(String(value))} is no duration.`,
-  );
+  throw draft.fault(position, "DURATION", `${quoted(String(value))} is no duration.`);
 }
 
 /** @throws {LeftOut} if it is no time, or in an unknown zone. */
-function needTime(
-  draft: Draft,
-  { event, position, zones }: Found,
-  name: string,
-): CalendarTime {
+function needTime(draft: Draft, { event, position, zones }: Found, name: string): CalendarTime {
   const property = event.getFirstProperty(name)!;
   const [, , , value] = property.jCal as unknown[];
   const zone = isUtc(value) ? "UTC" : zones.of(property);
   const label = name.toUpperCase();
   if (zone === undefined) {
     const tzid = property.getFirstParameter("tzid") ?? "";
-    throw draft.fault(
-      position,
-      label,
-      `The time zone ${quoted(tzid)} is unknown.`,
-    );
+    throw draft.fault(position, label, `The time zone ${quoted(tzid)} is unknown.`);
   }
   const time = calendarTime(value, zone);
   if (time) return time;
   throw draft.fault(position, label, `${quoted(String(value))} is no time.`);
 }
 
-function attempt<T>(
-  draft: Draft,
-  { position }: Found,
-  label: string,
-  read: () => T,
-): T {
+function attempt<T>(draft: Draft, { position }: Found, label: string, read: () => T): T {
   try {
     return read();
   } catch (error) {

@@ -1,9 +1,5 @@
 import type { Static } from "@sinclair/typebox";
-import {
-  sessionFaults,
-  speakerFaults,
-  withTimes,
-} from "../../../db/rules/program-checks.js";
+import { sessionFaults, speakerFaults, withTimes } from "../../../db/rules/program-checks.js";
 import type { Faults } from "../../../schemas/errors.js";
 import {
   ProgramDraft,
@@ -28,9 +24,7 @@ const check = compileValidator(ProgramDraft);
 export function readOwn(document: unknown): ProgramDocument {
   const found = check(document);
   if (found) throw found;
-  const { sessions = [], speakers = [] } = document as Static<
-    typeof ProgramDraft
-  >;
+  const { sessions = [], speakers = [] } = document as Static<typeof ProgramDraft>;
   if (!("sessions" in (document as object)) && speakers.length === 0) {
     throw new InvalidData({ sessions: ["This field is required."] });
   }
@@ -46,21 +40,19 @@ function sessionOf(session: OwnSession, i: number): DocumentSession {
   const path = `sessions.${i}`;
   const { id, import_id, room_id, speaker_ids, ...fields } = session;
   const { session: timed, faults } = withTimes({
-    ...{ starts_at: null, ends_at: null },
+    starts_at: null,
+    ends_at: null,
     ...session,
   } as Session);
   refuse(path, faults);
   refuse(path, sessionFaults({ ...empty, ...timed }, anything));
   const { starts_at, ends_at } = timed;
-  const isTimed =
-    session.starts_at !== undefined || session.ends_at !== undefined;
+  const isTimed = session.starts_at !== undefined || session.ends_at !== undefined;
   return {
     fields: { ...fields, ...(isTimed && { starts_at, ends_at }) },
     ...(id !== undefined && { id }),
     import_id: import_id ?? id ?? importIdByStart(session.title, starts_at),
-    ...(room_id !== undefined && {
-      room: room_id === null ? null : { id: room_id },
-    }),
+    ...(room_id !== undefined && { room: room_id === null ? null : { id: room_id } }),
     ...(speaker_ids && { speakers: speaker_ids }),
     position: { path },
   };
@@ -69,7 +61,7 @@ function sessionOf(session: OwnSession, i: number): DocumentSession {
 function speakerOf(speaker: OwnSpeaker, i: number): DocumentSpeaker {
   const path = `speakers.${i}`;
   const { id, import_id, ...fields } = speaker;
-  const whole = { ...{ id: "", picture: null, user_id: null }, ...speaker };
+  const whole = { id: "", picture: null, user_id: null, ...speaker };
   refuse(path, speakerFaults({ ...empty, ...whole } as Speaker, anything));
   const key = id ?? import_id ?? importIdByStart(speaker.name);
   return {
@@ -83,8 +75,13 @@ function speakerOf(speaker: OwnSpeaker, i: number): DocumentSpeaker {
 
 /** The fields that checks look at and a document may lack. */
 const empty = {
-  ...{ id: "", room_id: null, speaker_ids: [], links: [] },
-  ...{ stream: null, recording: null, import_id: null },
+  id: "",
+  room_id: null,
+  speaker_ids: [],
+  links: [],
+  stream: null,
+  recording: null,
+  import_id: null,
 };
 
 /** What a document refers to is looked up when it is compared with a world. */
@@ -100,10 +97,7 @@ function refuse(path: string, faults: Faults | undefined): void {
   if (!faults) return;
   throw new InvalidData(
     Object.fromEntries(
-      Object.entries(faults).map(([field, messages]) => [
-        `${path}.${field}`,
-        messages,
-      ]),
+      Object.entries(faults).map(([field, messages]) => [`${path}.${field}`, messages]),
     ),
   );
 }

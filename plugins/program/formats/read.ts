@@ -23,10 +23,7 @@ export interface ReadOptions {
  * Reads a program in any of its formats, which its content tells apart.
  * @throws {InvalidData} with the line or the path where it breaks.
  */
-export function readProgram(
-  bytes: Uint8Array,
-  { isCsv, zone }: ReadOptions,
-): ProgramDocument {
+export function readProgram(bytes: Uint8Array, { isCsv, zone }: ReadOptions): ProgramDocument {
   const draft = new Draft(isZone(zone) ? zone : "UTC");
   if (!isCsv && IS_CALENDAR.test(latin1(bytes.subarray(0, 1000)))) {
     // Its lines may be folded within a character.
@@ -61,10 +58,7 @@ function decode(bytes: Uint8Array): string {
   try {
     return new TextDecoder("utf-8", { fatal: true }).decode(bytes);
   } catch {
-    throw new UnreadableDocument(
-      { line: lineOfFault(bytes) },
-      "It is not UTF-8.",
-    );
+    throw new UnreadableDocument({ line: lineOfFault(bytes) }, "It is not UTF-8.");
   }
 }
 
@@ -92,8 +86,7 @@ function refuseDepth(text: string): void {
     const char = text[at];
     if (char === '"') {
       // Behind the string, whose escapes may hide its end.
-      while (++at < text.length && text[at] !== '"')
-        if (text[at] === "\\") at++;
+      while (++at < text.length && text[at] !== '"') if (text[at] === "\\") at++;
     } else if (char === "[" || char === "{") {
       if (++depth > MAX_DEPTH) {
         throw new UnreadableDocument(
@@ -113,8 +106,7 @@ function parseJson(text: string): unknown {
     const { message } = error as Error;
     const lines = new Lines(text);
     const position = /at position (\d+)/.exec(message)?.[1];
-    const line =
-      position === undefined ? lines.count : lines.at(Number(position));
+    const line = position === undefined ? lines.count : lines.at(Number(position));
     throw new UnreadableDocument({ line }, "It is not JSON there.");
   }
 }

@@ -79,8 +79,7 @@ export function occurrencesOf(
       if (at > end || !take(at)) break;
     }
   }
-  const of = (name: "rdate" | "exdate") =>
-    timesOf(event, name, zones, leaveOut);
+  const of = (name: "rdate" | "exdate") => timesOf(event, name, zones, leaveOut);
   for (const { at, length } of of("rdate")) take(at, length);
   for (const { at } of of("exdate")) starts.delete(at);
   return { starts: [...starts].sort(([a], [b]) => a - b), more };
@@ -93,10 +92,7 @@ interface OccurrenceOptions {
 }
 
 /** An iterator that gives up: it would try a rule that never matches until the end of time. */
-function bounded(
-  iterator: ICAL.RecurIterator,
-  steps: Steps,
-): ICAL.RecurIterator {
+function bounded(iterator: ICAL.RecurIterator, steps: Steps): ICAL.RecurIterator {
   const checked = iterator as unknown as {
     check_contracting_rules: () => boolean;
   };
@@ -115,9 +111,7 @@ function endOf(until: ICAL.Time, start: CalendarTime): number {
   if (until.isDate) {
     return momentIn(start.zone, clock + 24 * 60 * 60 * 1000) - 1;
   }
-  return until.zone === ICAL.Timezone.utcTimezone
-    ? clock
-    : momentIn(start.zone, clock);
+  return until.zone === ICAL.Timezone.utcTimezone ? clock : momentIn(start.zone, clock);
 }
 
 /** The times of all properties of a name, with the lengths of periods. */
@@ -130,18 +124,13 @@ function timesOf(
   return event.getAllProperties(name).flatMap((property) => {
     const zone = zones.of(property);
     const read = (value: unknown) =>
-      isUtc(value)
-        ? calendarTime(value, "UTC")
-        : zone && calendarTime(value, zone);
+      isUtc(value) ? calendarTime(value, "UTC") : zone && calendarTime(value, zone);
     const [, , , ...values] = property.jCal as unknown[];
     return values.flatMap((value) => {
-      const [first, last] = Array.isArray(value)
-        ? (value as unknown[])
-        : [value];
+      const [first, last] = Array.isArray(value) ? (value as unknown[]) : [value];
       const start = read(first);
       const end = last === undefined ? undefined : read(last);
-      const length =
-        start && end ? { days: 0, time: end.at - start.at } : lengthOf(last);
+      const length = start && end ? { days: 0, time: end.at - start.at } : lengthOf(last);
       if (start && (last === undefined || length)) {
         return [{ at: start.at, ...(length && { length }) }];
       }

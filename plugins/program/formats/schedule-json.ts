@@ -20,8 +20,7 @@ const EVENTS = new Set(["events", "talks", "sessions"]);
 
 /** Whether a document is a `schedule.json`. */
 export const isScheduleJson = (document: unknown): boolean =>
-  isObject(document) &&
-  (isObject(document.schedule) || Array.isArray(document.schedule));
+  isObject(document) && (isObject(document.schedule) || Array.isArray(document.schedule));
 
 /**
  * Reads a `schedule.json` of pretalx, frab or the c3voc. Events are read wherever they stand.
@@ -37,8 +36,7 @@ export function readScheduleJson(document: unknown, draft: Draft): void {
     const path = "schedule.conference.days";
     throw new UnreadableDocument({ path }, "Must be a list.");
   }
-  const of = (name: string) =>
-    textOf(inside(conference, name)) ?? textOf(inside(schedule, name));
+  const of = (name: string) => textOf(inside(conference, name)) ?? textOf(inside(schedule, name));
   const reader = new ScheduleReader(draft, {
     zone: of("time_zone_name"),
     dayChange: of("day_change"),
@@ -64,8 +62,7 @@ class Walk {
         const where = `${path}.${name.slice(0, 100)}`;
         if (name === "rooms") this.#rooms(inner, where, around);
         else if (EVENTS.has(name)) this.#events(inner, where, around);
-        else if (isObject(inner) && isEvent(inner))
-          this.#event(inner, where, around);
+        else if (isObject(inner) && isEvent(inner)) this.#event(inner, where, around);
         else this.into(inner, where, around);
       }
     }
@@ -123,9 +120,7 @@ class Walk {
 
 /** Whether an object outside of the known lists is an event. */
 const isEvent = (value: Json): boolean =>
-  "title" in value &&
-  "duration" in value &&
-  ("start" in value || "date" in value);
+  "title" in value && "duration" in value && ("start" in value || "date" in value);
 
 /** The day that an object around events is. */
 function dayOf(value: Json): ScheduleDay | undefined {
@@ -158,9 +153,7 @@ function eventOf(event: Json, path: string): ScheduleEvent {
     persons:
       persons === undefined
         ? undefined
-        : listOf(persons).map((person, i) =>
-            personOf(person, `${path}.persons.${i}`),
-          ),
+        : listOf(persons).map((person, i) => personOf(person, `${path}.persons.${i}`)),
     ...((links !== undefined || attachments !== undefined) && {
       links: linked.map((link) =>
         isObject(link)
@@ -178,10 +171,7 @@ function personOf(person: unknown, path: string): SchedulePerson {
     guid: textOf(person.guid),
     code: textOf(person.code),
     id: textOf(person.id),
-    name:
-      textOf(person.public_name) ??
-      textOf(person.name) ??
-      textOf(person.full_public_name),
+    name: textOf(person.public_name) ?? textOf(person.name) ?? textOf(person.full_public_name),
     biography: textOrEmpty(person, "biography"),
   };
 }

@@ -21,8 +21,21 @@ const TEXT = "#text";
 
 /** The elements of HTML after which a text goes on in another line. */
 const BLOCKS = new Set([
-  ...["p", "div", "br", "li", "ul", "ol", "tr", "pre", "blockquote"],
-  ...["h1", "h2", "h3", "h4", "h5", "h6"],
+  "p",
+  "div",
+  "br",
+  "li",
+  "ul",
+  "ol",
+  "tr",
+  "pre",
+  "blockquote",
+  "h1",
+  "h2",
+  "h3",
+  "h4",
+  "h5",
+  "h6",
 ]);
 
 const parser = new XMLParser({
@@ -89,12 +102,12 @@ function readEvents(
 function eventOf(event: Element): ScheduleEvent {
   const { guid, code, id } = event.attributes;
   const persons = event.child("persons");
-  const links = ["links", "attachments"].flatMap(
-    (name) => event.child(name) ?? [],
-  );
+  const links = ["links", "attachments"].flatMap((name) => event.child(name) ?? []);
   return {
     position: event.position,
-    ...{ guid, code, id },
+    guid,
+    code,
+    id,
     title: event.text("title"),
     subtitle: event.text("subtitle"),
     abstract: event.text("abstract"),
@@ -106,9 +119,7 @@ function eventOf(event: Element): ScheduleEvent {
     start: event.text("start"),
     duration: event.text("duration"),
     room: event.text("room"),
-    persons: persons?.children
-      .filter(({ name }) => name === "person")
-      .map(personOf),
+    persons: persons?.children.filter(({ name }) => name === "person").map(personOf),
     ...(links.length > 0 && {
       links: links
         .flatMap(({ children }) => children)
@@ -124,7 +135,9 @@ function personOf(person: Element): SchedulePerson {
   const { guid, code, id } = person.attributes;
   return {
     position: person.position,
-    ...{ guid, code, id },
+    guid,
+    code,
+    id,
     name: person.text("public_name") ?? person.text("name") ?? person.content,
     biography: person.text("biography"),
   };
@@ -144,9 +157,7 @@ class Element {
   /** Attributes that are not empty. */
   get attributes(): Partial<Record<string, string>> {
     const attributes = (this.node[ATTRIBUTES] ?? {}) as Record<string, string>;
-    return Object.fromEntries(
-      Object.entries(attributes).filter(([, value]) => value !== ""),
-    );
+    return Object.fromEntries(Object.entries(attributes).filter(([, value]) => value !== ""));
   }
 
   /** The elements in it. */
@@ -180,8 +191,7 @@ class Element {
   }
 }
 
-const nameOf = (node: Node): string =>
-  Object.keys(node).find((key) => key !== ATTRIBUTES) ?? "";
+const nameOf = (node: Node): string => Object.keys(node).find((key) => key !== ATTRIBUTES) ?? "";
 
 const nodesIn = (node: Node): Node[] => {
   const inside = node[nameOf(node)];
@@ -193,9 +203,7 @@ function textIn(node: Node): string {
     .map((child) => {
       const name = nameOf(child);
       if (name === TEXT) return String(child[TEXT]);
-      return BLOCKS.has(name.toLowerCase())
-        ? `${textIn(child)}\n`
-        : textIn(child);
+      return BLOCKS.has(name.toLowerCase()) ? `${textIn(child)}\n` : textIn(child);
     })
     .join("");
 }

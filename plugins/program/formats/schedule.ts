@@ -138,15 +138,10 @@ export class ScheduleReader {
     const midnight = own ?? listed;
     const clock = timeOfDay(event.start ?? "");
     if (midnight === undefined || clock === undefined) {
-      throw draft.fault(
-        position,
-        "date",
-        "Neither it nor the day and the start are a time.",
-      );
+      throw draft.fault(position, "date", "Neither it nor the day and the start are a time.");
     }
     // What is earlier than the day begins is in the night after it.
-    const isNight =
-      (own === undefined || own === listed) && clock < this.#begin(day);
+    const isNight = (own === undefined || own === listed) && clock < this.#begin(day);
     return draft.moment(
       { clock: midnight + clock + (isNight ? DAY : 0) },
       { ...source, field: "start" },

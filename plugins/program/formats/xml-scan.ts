@@ -77,9 +77,7 @@ export function scanXml(text: string, lines: Lines): void {
       at = end;
     } else {
       const end = endOfTag(text, at) ?? fail(at, "A tag has no end.");
-      const name =
-        NAME.exec(text.slice(at, at + 110))?.[1] ??
-        fail(at, "A tag has no name.");
+      const name = NAME.exec(text.slice(at, at + 110))?.[1] ?? fail(at, "A tag has no name.");
       const tag = refuseReferences(at, end);
       const attributes = tag.match(ATTRIBUTE)?.length ?? 0;
       if (attributes > MOST_ATTRIBUTES) {
@@ -109,10 +107,7 @@ export function scanXml(text: string, lines: Lines): void {
   }
   const last = open.at(-1);
   if (last) {
-    fail(
-      text.length,
-      `<${last.name}> of line ${lines.at(last.at)} has no end.`,
-    );
+    fail(text.length, `<${last.name}> of line ${lines.at(last.at)} has no end.`);
   }
 }
 

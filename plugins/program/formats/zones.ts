@@ -34,8 +34,7 @@ export function localTime(text: string): LocalTime | undefined {
     return undefined;
   }
   const milliseconds = Number((match[7] ?? "").padEnd(3, "0").slice(0, 3));
-  const clock =
-    date + ((hour! * 60 + minute!) * 60 + second) * 1000 + milliseconds;
+  const clock = date + ((hour! * 60 + minute!) * 60 + second) * 1000 + milliseconds;
   const zone = match[8]?.toUpperCase();
   if (zone === undefined) return { clock };
   if (zone === "Z") return { clock, offset: 0 };
@@ -69,9 +68,7 @@ function dayOf(year: number, month: number, day: number): number | undefined {
   if (year < 1) return undefined;
   const date = new Date(0);
   date.setUTCFullYear(year, month - 1, day);
-  return date.getUTCMonth() === month - 1 && date.getUTCDate() === day
-    ? date.getTime()
-    : undefined;
+  return date.getUTCMonth() === month - 1 && date.getUTCDate() === day ? date.getTime() : undefined;
 }
 
 /** Whether `Intl` knows a zone. */
@@ -86,16 +83,10 @@ export function isZone(name: string): boolean {
 
 /** The zones of Windows in lower case. */
 const windows = new Map(
-  Object.entries(WINDOWS_ZONES).map(([name, zone]) => [
-    name.toLowerCase(),
-    zone,
-  ]),
+  Object.entries(WINDOWS_ZONES).map(([name, zone]) => [name.toLowerCase(), zone]),
 );
 
-const AREAS = [
-  ...["Europe", "America", "Asia", "Africa", "Australia", "Pacific"],
-  ...["Atlantic", "Indian"],
-];
+const AREAS = ["Europe", "America", "Asia", "Africa", "Australia", "Pacific", "Atlantic", "Indian"];
 
 /** Regions that Windows shows and the IANA calls by their cities. */
 const REGIONS: Readonly<Record<string, string>> = {
@@ -178,10 +169,7 @@ function shownZone(text: string): string | undefined {
       REGIONS[region.toLowerCase()],
       windowsZone(`${region} Standard Time`),
       windowsZone(`${region}n Standard Time`),
-    ].find(
-      (zone) =>
-        zone !== undefined && isZone(zone) && standardOffset(zone) === offset,
-    );
+    ].find((zone) => zone !== undefined && isZone(zone) && standardOffset(zone) === offset);
     if (found !== undefined) return found;
   }
   return undefined;
@@ -190,9 +178,7 @@ function shownZone(text: string): string | undefined {
 /** The offset of a zone while its clocks are not set forward, by this year's rules. */
 function standardOffset(zone: string): number {
   const year = new Date().getUTCFullYear();
-  return Math.min(
-    ...[0, 6].map((month) => offsetAt(zone, Date.UTC(year, month))),
-  );
+  return Math.min(...[0, 6].map((month) => offsetAt(zone, Date.UTC(year, month))));
 }
 
 const formats = new Map<string, Intl.DateTimeFormat>();

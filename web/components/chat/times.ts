@@ -4,16 +4,14 @@ const formats = new Map<string, Intl.DateTimeFormat>();
 
 function format(iso: string, options: Intl.DateTimeFormatOptions): string {
   const key = `${currentLocale()} ${JSON.stringify(options)}`;
-  const known =
-    formats.get(key) ?? new Intl.DateTimeFormat(currentLocale(), options);
+  const known = formats.get(key) ?? new Intl.DateTimeFormat(currentLocale(), options);
   formats.set(key, known);
   const date = new Date(iso);
   return Number.isNaN(date.getTime()) ? "" : known.format(date);
 }
 
 /** A time of day, such as 14:05. */
-export const timeOf = (iso: string): string =>
-  format(iso, { hour: "numeric", minute: "2-digit" });
+export const timeOf = (iso: string): string => format(iso, { hour: "numeric", minute: "2-digit" });
 
 /** A date and a time in full. */
 export const momentOf = (iso: string): string =>

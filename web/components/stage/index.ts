@@ -11,8 +11,7 @@ import type { SentRoom } from "../../../client/index.js";
 export { visit, type Presence, type Visit } from "../../state/viewers.js";
 
 /** Whether modules of a type fill a Stage.svelte. */
-export const isLivestream = (type: string): boolean =>
-  type.startsWith("livestream.");
+export const isLivestream = (type: string): boolean => type.startsWith("livestream.");
 
 /** Whether a room shows something that people may want to react to. */
 export const hasLivestream = (room: SentRoom): boolean =>

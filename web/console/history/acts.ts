@@ -5,10 +5,20 @@ type Entry = components["schemas"]["AuditEntry"];
 
 /** What entries are about: the beginnings of their types. */
 export const kinds = [
-  ...(["world", "room", "user", "announcement", "file"] as const),
-  ...(["session", "speaker", "chat", "question", "poll"] as const),
-  ...(["webhook", "token", "results"] as const),
-];
+  "world",
+  "room",
+  "user",
+  "announcement",
+  "file",
+  "session",
+  "speaker",
+  "chat",
+  "question",
+  "poll",
+  "webhook",
+  "token",
+  "results",
+] as const;
 
 const known: Readonly<Record<string, Key>> = {
   "world.updated": "history.worldUpdated",

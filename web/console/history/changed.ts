@@ -34,11 +34,7 @@ const fields: Readonly<Record<string, Readonly<Record<string, Key>>>> = {
     domain: "world.domain",
   },
   session: sessionFields,
-  announcement: {
-    text: "announcing.text",
-    show_until: "announcing.until",
-    state: "people.status",
-  },
+  announcement: { text: "announcing.text", show_until: "announcing.until", state: "people.status" },
   question: {
     content: "questions.question",
     state: "people.status",
@@ -52,11 +48,7 @@ const fields: Readonly<Record<string, Readonly<Record<string, Key>>>> = {
     is_pinned: "hall.onScreen",
     poll_type: "program.kind",
   },
-  user: {
-    state: "people.status",
-    profile: "attend.profile",
-    traits: "console.roles",
-  },
+  user: { state: "people.status", profile: "attend.profile", traits: "console.roles" },
   webhook: {
     url: "webhooks.url",
     types: "webhooks.types",
@@ -91,12 +83,7 @@ export function changedIn(type: string, changes: readonly Change[]): Changed[] {
     const [old, now] = [objectIn(before), objectIn(after)];
     const parts = [...new Set([...Object.keys(old), ...Object.keys(now)])];
     if (parts.length === 0) {
-      return changed(
-        field,
-        isRules ? t("console.roles") : field,
-        before,
-        after,
-      );
+      return changed(field, isRules ? t("console.roles") : field, before, after);
     }
     return parts.map((part) =>
       changed(
@@ -109,12 +96,7 @@ export function changedIn(type: string, changes: readonly Change[]): Changed[] {
   });
 }
 
-function changed(
-  field: string,
-  name: string,
-  before: unknown,
-  after: unknown,
-): Changed {
+function changed(field: string, name: string, before: unknown, after: unknown): Changed {
   const isKept = (before ?? after ?? undefined) !== undefined;
   const isState = field === "state";
   const values = [shown(before, isState), shown(after, isState)] as const;
@@ -127,13 +109,9 @@ const objectIn = (value: unknown): Readonly<Record<string, unknown>> =>
     : {};
 
 function shown(value: unknown, isState: boolean): string {
-  if (value === undefined || value === null || value === "")
-    return t("console.nothing");
-  if (typeof value === "boolean")
-    return t(value ? "history.yes" : "history.no");
+  if (value === undefined || value === null || value === "") return t("console.nothing");
+  if (typeof value === "boolean") return t(value ? "history.yes" : "history.no");
   if (typeof value !== "string") return JSON.stringify(value, null, 1);
   if (isState && Object.hasOwn(states, value)) return t(states[value]!);
-  return /^\d{4}-\d\d-\d\dT[\d:.]+Z$/.test(value)
-    ? timeText(value, currentLocale())
-    : value;
+  return /^\d{4}-\d\d-\d\dT[\d:.]+Z$/.test(value) ? timeText(value, currentLocale()) : value;
 }

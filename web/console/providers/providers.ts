@@ -28,9 +28,7 @@ export function writeProviders(
   oidc: readonly Provider[],
 ): Promise<Versioned<World>> {
   const kept = Object.fromEntries(
-    Object.entries(config).filter(
-      ([name]) => name !== "JWT_secrets" && name !== "JWT_issuers",
-    ),
+    Object.entries(config).filter(([name]) => name !== "JWT_secrets" && name !== "JWT_issuers"),
   );
   const changes = { config: { ...kept, oidc } } as never;
   return api.updateWorld(changes, { ifMatch: etag });
@@ -53,8 +51,6 @@ export const problemsAt = (
 ): Record<string, readonly string[]> =>
   Object.fromEntries(
     Object.entries(fields).flatMap(([field, messages]) =>
-      field.startsWith(`${path}.`)
-        ? [[field.slice(path.length + 1).split(".")[0]!, messages]]
-        : [],
+      field.startsWith(`${path}.`) ? [[field.slice(path.length + 1).split(".")[0]!, messages]] : [],
     ),
   );

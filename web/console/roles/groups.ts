@@ -16,24 +16,32 @@ export interface Group {
 const known: readonly Group[] = [
   {
     title: "console.groupAttend",
-    keys: [
-      ...["world.view", "room.view", "file.upload", "chat.direct"],
-      "program.read",
-    ],
+    keys: ["world.view", "room.view", "file.upload", "chat.direct", "program.read"],
   },
   {
     title: "console.groupTalk",
     keys: [
-      ...["chat.read", "chat.join", "chat.send"],
-      ...["question.read", "question.ask", "question.vote"],
-      ...["poll.read", "poll.vote"],
+      "chat.read",
+      "chat.join",
+      "chat.send",
+      "question.read",
+      "question.ask",
+      "question.vote",
+      "poll.read",
+      "poll.vote",
     ],
   },
   {
     title: "console.groupModerate",
     keys: [
-      ...["chat.moderate", "question.moderate", "poll.manage", "poll.results"],
-      ...["room.viewers", "user.manage", "room.announce", "world.announce"],
+      "chat.moderate",
+      "question.moderate",
+      "poll.manage",
+      "poll.results",
+      "room.viewers",
+      "user.manage",
+      "room.announce",
+      "world.announce",
       "room.invite",
     ],
   },
@@ -47,9 +55,7 @@ export function groupsOf(world: PermissionConfig): readonly Group[] {
   return [
     ...known,
     { title: "console.groupRun", keys: run },
-    ...(others.length > 0
-      ? [{ title: "console.groupOther" as const, keys: others }]
-      : []),
+    ...(others.length > 0 ? [{ title: "console.groupOther" as const, keys: others }] : []),
   ];
 }
 

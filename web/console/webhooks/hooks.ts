@@ -8,9 +8,16 @@ export const MAX_WEBHOOKS = 20;
 
 /** The kinds of changes that a form offers: the beginnings of their types. */
 export const kinds = [
-  ...(["world", "room", "user", "announcement", "file", "session"] as const),
-  ...(["chat", "question", "poll"] as const),
-];
+  "world",
+  "room",
+  "user",
+  "announcement",
+  "file",
+  "session",
+  "chat",
+  "question",
+  "poll",
+] as const;
 
 /**
  * How a webhook is. `stopped`: the server disabled it, as its receiver took nothing for days or is

@@ -26,8 +26,7 @@ export const de: ConsoleMessages = {
     viewAs: "Ansehen als",
     switchEvent: "Veranstaltung wechseln",
     hello: "Wie heißen Sie?",
-    helloText:
-      "Dieser Link sagt nicht, wer Sie sind. Andere sehen diesen Namen.",
+    helloText: "Dieser Link sagt nicht, wer Sie sind. Andere sehen diesen Namen.",
     goOn: "Weiter",
     signIn: "Anmelden",
     attend: "Veranstaltung öffnen",
@@ -61,8 +60,7 @@ export const de: ConsoleMessages = {
     loadFailed: "Diese Seite konnte nicht geladen werden",
     reload: "Neu laden",
     unsaved: "Änderungen verwerfen?",
-    unsavedText:
-      "Auf dieser Seite gibt es Änderungen, die nicht gespeichert sind.",
+    unsavedText: "Auf dieser Seite gibt es Änderungen, die nicht gespeichert sind.",
     stay: "Hier bleiben",
     discard: "Verwerfen",
     traitWrong: "Ein Merkmal hat keine Leerzeichen, Kommas und kein |.",
@@ -84,16 +82,13 @@ export const de: ConsoleMessages = {
     keysText:
       "Schlüssel signieren die Tokens, mit denen Personen teilnehmen und Programme zugreifen. Jeder Schlüssel dieser Liste gilt; der erste signiert neue Links.",
     keysChanged: "Es wurde nichts geschrieben. Dies ist der jetzige Stand.",
-    keyAdded:
-      "Der neue Schlüssel signiert ab jetzt. Diese Konsole verwendet ein Token von ihm.",
+    keyAdded: "Der neue Schlüssel signiert ab jetzt. Diese Konsole verwendet ein Token von ihm.",
     keyRemoved: "Der Schlüssel ist entfernt. Seine Tokens gelten nicht mehr.",
-    keyReplaced:
-      "Der Schlüssel ist ersetzt. Tokens des alten gelten nicht mehr.",
+    keyReplaced: "Der Schlüssel ist ersetzt. Tokens des alten gelten nicht mehr.",
     rotate: "Schlüssel wechseln",
     rotateText: "Einen Schlüssel ersetzen, ohne jemanden auszusperren.",
     step1: "Einen neuen Schlüssel voranstellen",
-    step1Text:
-      "Tokens der alten Schlüssel gelten weiter. Neue Links signiert der neue Schlüssel.",
+    step1Text: "Tokens der alten Schlüssel gelten weiter. Neue Links signiert der neue Schlüssel.",
     step1Done: "Der Schlüssel mit dem Ende …{end} signiert.",
     step2: "Allen neue Tokens geben",
     step2Text:
@@ -102,8 +97,7 @@ export const de: ConsoleMessages = {
     step3: "Den alten Schlüssel entfernen",
     step3Text: "Vorher sehen Sie, welche Tokens nicht mehr gelten werden.",
     addKey: "Neuer Schlüssel",
-    addKeyText:
-      "Die alten Schlüssel gelten für ihre Tokens weiter, bis Sie sie entfernen.",
+    addKeyText: "Die alten Schlüssel gelten für ihre Tokens weiter, bis Sie sie entfernen.",
     addInFront: "Voranstellen",
     keyEnding: "Schlüssel mit dem Ende …{end}",
     signsNew: "Signiert neue Links",
@@ -111,8 +105,7 @@ export const de: ConsoleMessages = {
     issuer: "Aussteller",
     audience: "Empfänger",
     secret: "Geheimnis",
-    secretHint:
-      "Zufällig in diesem Browser erzeugt. Wer es hat, kann jedes Token erstellen.",
+    secretHint: "Zufällig in diesem Browser erzeugt. Wer es hat, kann jedes Token erstellen.",
     reveal: "Zeigen",
     hide: "Verbergen",
     revealKey: "Das Geheimnis mit dem Ende …{end} zeigen",
@@ -122,8 +115,7 @@ export const de: ConsoleMessages = {
     removeKeyEnding: "Entfernen: den Schlüssel mit dem Ende …{end}",
     removeKey: "Schlüssel entfernen",
     remove: "Entfernen",
-    onlyKey:
-      "Eine Veranstaltung braucht einen Schlüssel. Der letzte lässt sich nicht entfernen.",
+    onlyKey: "Eine Veranstaltung braucht einen Schlüssel. Der letzte lässt sich nicht entfernen.",
     shortSecret: "Ein Geheimnis hat mindestens 32 Zeichen.",
     sameSecret: "Ein anderer Schlüssel hat dieses Geheimnis.",
     replaceText:
@@ -131,8 +123,7 @@ export const de: ConsoleMessages = {
     stopping: "Diese Tokens gelten sofort nicht mehr",
     stoppingAll:
       "Alle Tokens, die der Schlüssel mit dem Aussteller „{issuer}“ und dem Empfänger „{audience}“ signiert hat, dessen Geheimnis auf …{end} endet: wer immer sie erstellt hat und wo immer sie sind.",
-    ownStays:
-      "Ihre eigene Sitzung geht weiter: Ein anderer Schlüssel hat ihr Token signiert.",
+    ownStays: "Ihre eigene Sitzung geht weiter: Ein anderer Schlüssel hat ihr Token signiert.",
     ownReplaced:
       "Ihre eigene Sitzung geht weiter: Diese Konsole signiert sich zuerst ein Token mit dem neuen Schlüssel.",
     ownMoved:
@@ -141,18 +132,14 @@ export const de: ConsoleMessages = {
       "Systeme, die mit diesem Schlüssel signieren, etwa ein Ticketshop, brauchen das Geheimnis eines anderen Schlüssels.",
     noKnownLinks:
       "Kein Link aus diesem Browser ist darunter. Links von anderswo sind hier nicht bekannt.",
-    knownLinks: {
-      one: "{n} Link aus diesem Browser:",
-      other: "{n} Links aus diesem Browser:",
-    },
+    knownLinks: { one: "{n} Link aus diesem Browser:", other: "{n} Links aus diesem Browser:" },
     who: "Wer",
     traits: "Merkmale",
     validUntil: "Gültig bis",
     apiOnly: "Keine Person (API)",
     hasNew: "Hat einen neuen: {who}",
     done: "Hat einen neuen",
-    roomsNeedApi:
-      "Ihr Token darf die API nicht verwenden. Daher fehlen hier die Regeln der Räume.",
+    roomsNeedApi: "Ihr Token darf die API nicht verwenden. Daher fehlen hier die Regeln der Räume.",
     groupAttend: "Teilnehmen",
     groupTalk: "Mitmachen",
     groupModerate: "Moderieren",
@@ -164,12 +151,10 @@ export const de: ConsoleMessages = {
     rulesHint:
       "Die Regeln der Veranstaltung nach Schlüsselwort. Ein Eintrag ist ein Merkmal oder eine Liste von Merkmalen, von denen eines genügt.",
     rulesJson: "Regeln als JSON",
-    rulesWrong:
-      'Das ist kein Objekt mit Regeln wie {"room.view": [["attendee", "speaker"]]}.',
+    rulesWrong: 'Das ist kein Objekt mit Regeln wie {"room.view": [["attendee", "speaker"]]}.',
     forWhom: "Für wen?",
     name: "Name",
-    nameHint:
-      "Gilt, wenn die Person zum ersten Mal kommt. Sie kann ihn ändern.",
+    nameHint: "Gilt, wenn die Person zum ersten Mal kommt. Sie kann ihn ändern.",
     userId: "Personen-ID",
     userIdHint:
       "Unterscheidet Personen: Dieselbe ID ist wieder dieselbe Person, auch mit einem anderen Link.",
@@ -186,15 +171,10 @@ export const de: ConsoleMessages = {
     linksMade: { one: "{n} Link", other: "{n} Links" },
     saveCsv: "Als CSV speichern",
     copyLinkOf: "Den Link von {name} kopieren",
-    madeHere: {
-      one: "{n} Link aus diesem Browser",
-      other: "{n} Links aus diesem Browser",
-    },
-    madeHereHint:
-      "Hier ohne die Tokens gemerkt, für einen Wechsel der Schlüssel.",
+    madeHere: { one: "{n} Link aus diesem Browser", other: "{n} Links aus diesem Browser" },
+    madeHereHint: "Hier ohne die Tokens gemerkt, für einen Wechsel der Schlüssel.",
     noNames: "Geben Sie mindestens einen Namen ein.",
-    tooLong:
-      "Eine Personen-ID hat höchstens 200 Zeichen, ein Name höchstens 300.",
+    tooLong: "Eine Personen-ID hat höchstens 200 Zeichen, ein Name höchstens 300.",
     qrOf: "QR-Code des Links von {name}",
     qrTooLong: "Dieser Link ist zu lang für einen QR-Code.",
     print: "Drucken",
@@ -214,11 +194,9 @@ export const de: ConsoleMessages = {
     close: "Speichern und entfernen",
     removes: {
       one: "{n} Person ist hier, die nicht mehr hereindarf. Sie wird jetzt entfernt.",
-      other:
-        "{n} Personen sind hier, die nicht mehr hereindürfen. Sie werden jetzt entfernt.",
+      other: "{n} Personen sind hier, die nicht mehr hereindürfen. Sie werden jetzt entfernt.",
     },
-    removesSome:
-      "Personen, die hier sind und nicht mehr hereindürfen, werden jetzt entfernt.",
+    removesSome: "Personen, die hier sind und nicht mehr hereindürfen, werden jetzt entfernt.",
     moderatorIdle:
       "Die Moderation darf bisher nicht mehr als Gäste. Lassen Sie sie Chat, Fragen und Umfragen betreuen, Personen stummschalten und ausschließen und Ankündigungen machen.",
     letModerate: "Moderieren lassen",
@@ -230,8 +208,7 @@ export const de: ConsoleMessages = {
     ownRule: "Eigene Regel",
     ownRules: { one: "{n} eigene Regel", other: "{n} eigene Regeln" },
     andTrait: "auch „{trait}“",
-    allNeeded:
-      "Dafür sind alle diese Merkmale nötig. Die Tabelle kann das nicht zeigen.",
+    allNeeded: "Dafür sind alle diese Merkmale nötig. Die Tabelle kann das nicht zeigen.",
     editRule: "Als JSON bearbeiten: {right}",
     ruleJson: "Regel als JSON",
     ruleHint:
@@ -263,8 +240,7 @@ export const de: ConsoleMessages = {
     traitTaken: "Eine andere Rolle hat dieses Merkmal.",
   },
   invite: {
-    moderatorIdle:
-      "Die Moderation hat noch keine Rechte. Geben Sie ihr welche unter",
+    moderatorIdle: "Die Moderation hat noch keine Rechte. Geben Sie ihr welche unter",
     anyone: "Alle",
     anyoneText: "Die Adresse der Veranstaltung weitergeben.",
     one: "Eine Person",
@@ -272,8 +248,7 @@ export const de: ConsoleMessages = {
     list: "Eine Liste",
     listText: "Persönliche Links für bis zu 1.000 Personen.",
     address: "Adresse der Veranstaltung",
-    closed:
-      "Gäste kommen nicht in diese Veranstaltung. Ändern können Sie das unter",
+    closed: "Gäste kommen nicht in diese Veranstaltung. Ändern können Sie das unter",
     people: "Personen",
     peopleHint:
       "Eine Person pro Zeile: der Name und nach einem Semikolon die Personen-ID, falls es eine gibt. Auch eine CSV-Datei geht.",
@@ -291,8 +266,7 @@ export const de: ConsoleMessages = {
     moreOptions: "Weitere Optionen",
     userId: "Personen-ID (optional)",
     progress: "{n} von {all}",
-    partly:
-      "{n} von {all} Links wurden erstellt, dann ging es nicht weiter: {reason}",
+    partly: "{n} von {all} Links wurden erstellt, dann ging es nicht weiter: {reason}",
   },
   cprogram: {
     noAccount: "Andere Person wählen",
@@ -325,8 +299,7 @@ export const de: ConsoleMessages = {
     changed: "Inzwischen wurde das zu „{value}“ geändert.",
     keepMine: "„{value}“ behalten",
     deleteTitle: "„{title}“ löschen?",
-    deleteText:
-      "Der Eintrag verschwindet aus dem Programm und aus allen Favoriten.",
+    deleteText: "Der Eintrag verschwindet aus dem Programm und aus allen Favoriten.",
     deleteSpeakerText: "Die Programmpunkte bleiben, ohne diese Person.",
     findSpeaker: "Person suchen oder neuen Namen eingeben",
     addSpeaker: "{name} hinzufügen",
@@ -351,8 +324,7 @@ export const de: ConsoleMessages = {
     streamHint:
       "Läuft während dieses Programmpunkts anstelle des Streams des Raums: eine HLS-Adresse, eine Videodatei oder YouTube.",
     alternatives: "Andere Fassungen",
-    alternativesHint:
-      "Eine pro Zeile: erst ein Name wie Englisch, dann die Adresse.",
+    alternativesHint: "Eine pro Zeile: erst ein Name wie Englisch, dann die Adresse.",
     recordingHint: "Wird angeboten, sobald der Programmpunkt vorbei ist.",
     tagline: "Motto",
     location: "Ort",
@@ -361,8 +333,7 @@ export const de: ConsoleMessages = {
       "Aus pretalx, frab, einem Kalender (.ics), einer Tabelle (.csv mit den Spalten title, start, end, room, speakers, track) oder Foyer.",
     file: "Datei",
     createRooms: "Fehlende Räume anlegen",
-    removeMissing:
-      "Importierte Programmpunkte löschen, die nicht mehr in der Datei stehen",
+    removeMissing: "Importierte Programmpunkte löschen, die nicht mehr in der Datei stehen",
     tooLarge: "Die Datei ist größer als 10 MiB.",
     unreadable: "Diese Datei lässt sich nicht importieren. {reason}",
     created: "Neu",
@@ -370,15 +341,11 @@ export const de: ConsoleMessages = {
     unchanged: "Unverändert",
     deleted: "Gelöscht",
     roomsCreated: "Neue Räume",
-    problems: {
-      one: "{n} Punkt zum Prüfen",
-      other: "{n} Punkte zum Prüfen",
-    },
+    problems: { one: "{n} Punkt zum Prüfen", other: "{n} Punkte zum Prüfen" },
     line: "Zeile {n}:",
     nothingNew: "Das Programm stimmt bereits mit dieser Datei überein.",
     importNow: "Jetzt importieren",
-    imported:
-      "Importiert: {created} neu, {updated} geändert, {deleted} gelöscht.",
+    imported: "Importiert: {created} neu, {updated} geändert, {deleted} gelöscht.",
   },
   overview: {
     address: "Veranstaltung teilen",
@@ -514,8 +481,7 @@ export const de: ConsoleMessages = {
     jsonObject: "Es muss ein Objekt sein.",
     jsonKeys: "JWT_secrets gehört auf die Seite Schlüssel.",
     faultEmpty: "Darf nicht leer sein.",
-    faultDomain:
-      "Muss ein Hostname in Kleinbuchstaben sein, wenn nötig mit :Port.",
+    faultDomain: "Muss ein Hostname in Kleinbuchstaben sein, wenn nötig mit :Port.",
     faultLocale: "Muss der Code einer Sprache sein, etwa de.",
     faultTimezone: "Muss eine Zeitzone sein, etwa Europe/Berlin.",
     faultNumber: "Muss eine ganze Zahl oder leer sein.",
@@ -529,8 +495,7 @@ export const de: ConsoleMessages = {
     addLink: "Link hinzufügen",
     removeLink: "Link {n} entfernen",
     faultLink: "Geben Sie Adressen an, die mit https:// beginnen.",
-    faultFields:
-      "Jedes Feld braucht eine eigene Kennung aus Buchstaben, Ziffern, _ und -.",
+    faultFields: "Jedes Feld braucht eine eigene Kennung aus Buchstaben, Ziffern, _ und -.",
     faultAddress: "Muss eine Adresse wie https://example.org/datenschutz sein.",
   },
   forms: {
@@ -542,8 +507,7 @@ export const de: ConsoleMessages = {
     hlsHint: "Eine HLS-Playlist (.m3u8) oder eine Videodatei (.mp4, .webm).",
     streamTesting: "Die Adresse wird geprüft …",
     streamGood: "Der Stream läuft.",
-    streamBad:
-      "Der Stream läuft gerade nicht. Prüfen Sie die Adresse oder starten Sie ihn.",
+    streamBad: "Der Stream läuft gerade nicht. Prüfen Sie die Adresse oder starten Sie ihn.",
     isYoutube: "Das ist ein YouTube-Video. Dafür gibt es den YouTube-Player.",
     useYoutube: "YouTube-Player verwenden",
     isVimeo: "Das ist eine Seite von Vimeo. Dafür gibt es den Vimeo-Player.",
@@ -554,14 +518,12 @@ export const de: ConsoleMessages = {
       "Das ist eine Webseite, kein Stream. Die Adresse eines Streams endet auf .m3u8, die eines Videos auf .mp4 oder .webm. Eine Seite, die es erlaubt, lässt sich in einem Rahmen zeigen.",
     useFrame: "In einem Rahmen zeigen",
     noStream: "Das ist eine Webseite, kein Stream.",
-    hlsProblem:
-      "Das ist weder eine Adresse mit https:// noch ein Pfad auf diesem Server.",
+    hlsProblem: "Das ist weder eine Adresse mit https:// noch ein Pfad auf diesem Server.",
     subtitleUrl: "Adresse der Untertitel",
     subtitleHint:
       "Optional. Eine WebVTT-Datei (.vtt); ihr Server muss Anfragen anderer Websites erlauben (CORS).",
     alternatives: "Andere Fassungen",
-    alternativesHint:
-      "Zum Beispiel eine andere Sprache. Ausgewählt wird im Player.",
+    alternativesHint: "Zum Beispiel eine andere Sprache. Ausgewählt wird im Player.",
     alternativeLabel: "Name der Fassung {n}",
     alternativeUrl: "Adresse der Fassung {n}",
     addAlternative: "Fassung hinzufügen",
@@ -578,15 +540,13 @@ export const de: ConsoleMessages = {
       "Die Website bekommt Kamera, Mikrofon und Bildschirm, sobald die Person zustimmt. Nur für Websites, denen Sie vertrauen. Wer die Seite schon offen hat, lädt sie vorher neu.",
     questionIsActive: "Das Publikum kann Fragen stellen",
     requiresModeration: "Jede Frage wird vorher geprüft",
-    requiresHint:
-      "Ohne Prüfung sehen alle eine Frage, sobald sie gestellt ist.",
+    requiresHint: "Ohne Prüfung sehen alle eine Frage, sobald sie gestellt ist.",
     showAuthors: "Bei jeder Frage steht, von wem sie ist",
     showAuthorsHint:
       "Gilt für neue Fragen. Frühere bleiben ohne Namen; in den Ergebnissen stehen alle Namen.",
     pollIsActive: "In diesem Raum gibt es Umfragen",
     anonymous: "Vor Ort kann man ohne Namen teilnehmen",
-    anonymousHint:
-      "Über den anonymen Link des Raums kann man fragen und abstimmen, sonst nichts.",
+    anonymousHint: "Über den anonymen Link des Raums kann man fragen und abstimmen, sonst nichts.",
     volatile: "Am Chat nimmt teil, wer gerade hier ist",
     volatileHint:
       "Gut für große Räume: Niemand wird als Mitglied aufgeführt, und Kommen und Gehen wird nicht angezeigt.",
@@ -595,8 +555,7 @@ export const de: ConsoleMessages = {
     title: "Räume",
     search: "Räume suchen",
     none: "Noch keine Räume",
-    noneText:
-      "Ein Raum ist ein Ort der Veranstaltung: eine Bühne, ein Chat, eine Seite.",
+    noneText: "Ein Raum ist ein Ort der Veranstaltung: eine Bühne, ein Chat, eine Seite.",
     noneFound: "Keine Treffer",
     new: "Neuer Raum",
     kind: "Wofür ist er?",
@@ -660,8 +619,7 @@ export const de: ConsoleMessages = {
     discard: "Änderungen verwerfen",
     delete: "Raum löschen",
     deleteTitle: "Diesen Raum löschen?",
-    deleteText:
-      "Auch seine Nachrichten, Fragen und Umfragen werden endgültig gelöscht.",
+    deleteText: "Auch seine Nachrichten, Fragen und Umfragen werden endgültig gelöscht.",
     deleteType: "Geben Sie zur Bestätigung „{name}“ ein",
     deleted: "Der Raum wurde gelöscht.",
     gone: "Jemand hat diesen Raum gelöscht.",
@@ -746,10 +704,8 @@ export const de: ConsoleMessages = {
     ban: "Ausschließen",
     reactivate: "Wieder zulassen",
     erase: "Daten löschen",
-    silenceText:
-      "{name} bleibt und liest, kann aber nicht mehr schreiben, fragen oder abstimmen.",
-    banText:
-      "{name} wird sofort entfernt und kann mit einem persönlichen Link nicht zurückkommen.",
+    silenceText: "{name} bleibt und liest, kann aber nicht mehr schreiben, fragen oder abstimmen.",
+    banText: "{name} wird sofort entfernt und kann mit einem persönlichen Link nicht zurückkommen.",
     banGuestText:
       "Ein Gast kann in einem privaten Fenster unter anderem Namen zurückkommen. Um Gäste fernzuhalten, schließen Sie die Veranstaltung für sie: Nehmen Sie unter „Rollen“ den Gästen das Recht „Die Veranstaltung betreten“.",
     reactivateText: "{name} darf wieder herein und teilnehmen.",
@@ -789,6 +745,8 @@ export const de: ConsoleMessages = {
     people: { one: "{n} Person", other: "{n} Personen" },
     messages: "Nachrichten pro Sekunde",
     slowReaders: "Getrennte langsame Verbindungen pro Sekunde",
+    overdueErasure:
+      "Was am {time} gelöscht wurde, ist noch in den Dateien der Datenbank des Servers. Das Protokoll des Servers sagt, warum.",
     slowTotal: { one: "{n} seit {time}", other: "{n} seit {time}" },
     audience: "Räume nach Publikum",
     nobody: "Niemand ist in einem Raum",
@@ -819,8 +777,7 @@ export const de: ConsoleMessages = {
     polls: "Umfragen",
     pollsText: "Mit den Stimmen für jede Antwort.",
     attendance: "Anwesenheit",
-    attendanceText:
-      "Wer wie lange in welchem Raum und bei welchem Programmpunkt war.",
+    attendanceText: "Wer wie lange in welchem Raum und bei welchem Programmpunkt war.",
     activity: "Personen pro Raum",
     activityText: "Wie viele Personen in jedem Raum waren, Minute für Minute.",
     download: "{what} als {format}",
@@ -828,8 +785,7 @@ export const de: ConsoleMessages = {
     mode_numbers: "Wie viele Personen in jedem Raum waren",
     mode_people: "Auch, wer wo war",
     mode_off: "Nichts",
-    modeHint:
-      "Gilt ab jetzt. Sagen Sie es den Teilnehmenden, wenn Sie speichern, wer wo war.",
+    modeHint: "Gilt ab jetzt. Sagen Sie es den Teilnehmenden, wenn Sie speichern, wer wo war.",
     charts: "Diagramme",
     peak: "Höchstwert {n}, {time}",
     nothing: "noch nichts",
@@ -838,8 +794,7 @@ export const de: ConsoleMessages = {
     votes: "Stimmen, nach der Zeit ihrer Frage oder Umfrage",
     peoplePerRoom: "Personen pro Raum",
     noNumbers: "Noch keine Zahlen",
-    noNumbersText:
-      "Einmal pro Minute wird gezählt, solange Personen in Räumen sind.",
+    noNumbersText: "Einmal pro Minute wird gezählt, solange Personen in Räumen sind.",
     moreRooms: {
       one: "Ein weiterer Raum steht in der Datei „Personen pro Raum“.",
       other: "{n} weitere Räume stehen in der Datei „Personen pro Raum“.",
@@ -926,8 +881,7 @@ export const de: ConsoleMessages = {
     others: "Weitere Typen, durch Kommas getrennt",
     noTypes: "Wählen Sie mindestens eine aus.",
     none: "Keine Webhooks",
-    noneText:
-      "Verbinden Sie einen Shop, einen Chat oder eine Tabelle mit der Veranstaltung.",
+    noneText: "Verbinden Sie einen Shop, einen Chat oder eine Tabelle mit der Veranstaltung.",
     is_on: "An",
     is_failing: "Gestört",
     is_stopped: "Vom Server abgeschaltet",
@@ -943,8 +897,7 @@ export const de: ConsoleMessages = {
     againText:
       "Die Änderungen nach dieser werden noch einmal gesendet, danach die neuen. Wiederholte erkennt der Empfänger an ihrer webhook-id.",
     after: "Nach Änderung",
-    afterHint:
-      "0 sendet alle, die noch gespeichert sind. Die letzte war {cursor}.",
+    afterHint: "0 sendet alle, die noch gespeichert sind. Die letzte war {cursor}.",
     sentAgain: "Der Webhook sendet sie noch einmal.",
     tryNow: "Jetzt versuchen",
     enable: "Wieder einschalten",
@@ -965,8 +918,7 @@ export const de: ConsoleMessages = {
     removeTitle: "Diesen Webhook löschen?",
     removeText: "Änderungen werden nicht mehr dorthin gesendet.",
     failing: "Seit {since} klappt es nicht: {reason}",
-    stopped:
-      "Seit {since} kam nichts an, daher hat der Server aufgegeben: {reason}",
+    stopped: "Seit {since} kam nichts an, daher hat der Server aufgegeben: {reason}",
     stoppedGone:
       "Der Empfänger hat geantwortet, dass es ihn nicht mehr gibt (410), daher hat der Server aufgegeben.",
     gone: "Den Empfänger gibt es nicht mehr (410).",
@@ -990,8 +942,7 @@ export const de: ConsoleMessages = {
     name: "Name",
     nameHint: "Auf der Schaltfläche steht: Mit {name} anmelden",
     issuer: "Aussteller",
-    issuerHint:
-      "Die Adresse des Anbieters, wie sie in seinem Discovery-Dokument steht.",
+    issuerHint: "Die Adresse des Anbieters, wie sie in seinem Discovery-Dokument steht.",
     client: "Client-ID",
     secret: "Client-Geheimnis",
     secretHint: "Leer bei einem öffentlichen Client.",
@@ -1000,8 +951,7 @@ export const de: ConsoleMessages = {
     callbackText: "Tragen Sie diese Redirect-URI beim Anbieter ein:",
     copyCallback: "Redirect-URI von {name} kopieren",
     always: "Merkmale für alle",
-    alwaysHint:
-      "Durch Kommas getrennt. Sie bestimmen, welche Rollen die Personen haben.",
+    alwaysHint: "Durch Kommas getrennt. Sie bestimmen, welche Rollen die Personen haben.",
     claim: "Merkmale nach dem Claim",
     hours: "Angemeldet für (Stunden)",
     try: "Ausprobieren",
@@ -1022,8 +972,7 @@ export const de: ConsoleMessages = {
       other: "{n} Schlüssel in der Konfiguration",
     },
     trusted: "Vertrauenswürdig",
-    trustedText:
-      "Seine Personen sind dieselben wie die der eigenen Schlüssel der Veranstaltung.",
+    trustedText: "Seine Personen sind dieselben wie die der eigenen Schlüssel der Veranstaltung.",
   },
   announcing: {
     title: "Ankündigungen",
@@ -1037,8 +986,7 @@ export const de: ConsoleMessages = {
     publish: "Veröffentlichen",
     archive: "Archivieren",
     archiveTitle: "Diese Ankündigung archivieren?",
-    archiveText:
-      "Sie verschwindet für alle und kann nicht wieder veröffentlicht werden.",
+    archiveText: "Sie verschwindet für alle und kann nicht wieder veröffentlicht werden.",
     none: "Keine Ankündigungen",
     noneText: "Eine Ankündigung sehen alle, die hier sind, sofort.",
     draft: "Entwurf",

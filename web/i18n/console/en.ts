@@ -46,8 +46,7 @@ export const en = {
     invalid:
       "The server does not accept this token: its key was removed, or it belongs to another event.",
     denied: "This event doesn’t let the person with this token in.",
-    replaced:
-      "You opened the console elsewhere, and the event limits the connections of a person.",
+    replaced: "You opened the console elsewhere, and the event limits the connections of a person.",
     unknownWorld: "There is no such event on this server.",
     ended: "The server closed the connection ({code}).",
     tryNow: "Try now",
@@ -88,18 +87,15 @@ export const en = {
     rotate: "Rotate keys",
     rotateText: "Replace a key without locking anyone out.",
     step1: "Add a new key in front",
-    step1Text:
-      "Tokens of the old keys keep working. New links are signed by the new key.",
+    step1Text: "Tokens of the old keys keep working. New links are signed by the new key.",
     step1Done: "The key ending in …{end} signs.",
     step2: "Give everyone new tokens",
-    step2Text:
-      "Make new links, and give the new secret to other systems that sign tokens.",
+    step2Text: "Make new links, and give the new secret to other systems that sign tokens.",
     makeNewLinks: "Make new links",
     step3: "Remove the old key",
     step3Text: "Before that, you see which tokens will stop working.",
     addKey: "Add a new key",
-    addKeyText:
-      "The old keys keep verifying their tokens until you remove them.",
+    addKeyText: "The old keys keep verifying their tokens until you remove them.",
     addInFront: "Add in front",
     keyEnding: "Key ending in …{end}",
     signsNew: "Signs new links",
@@ -107,8 +103,7 @@ export const en = {
     issuer: "Issuer",
     audience: "Audience",
     secret: "Secret",
-    secretHint:
-      "Made at random in this browser. Anyone who has it can make any token.",
+    secretHint: "Made at random in this browser. Anyone who has it can make any token.",
     reveal: "Reveal",
     hide: "Hide",
     revealKey: "Reveal the secret ending in …{end}",
@@ -135,18 +130,14 @@ export const en = {
       "Systems that sign with this key, such as a ticket shop, need the secret of another key.",
     noKnownLinks:
       "No link made in this browser is among them. Links from elsewhere are not known here.",
-    knownLinks: {
-      one: "{n} link made in this browser:",
-      other: "{n} links made in this browser:",
-    },
+    knownLinks: { one: "{n} link made in this browser:", other: "{n} links made in this browser:" },
     who: "Who",
     traits: "Traits",
     validUntil: "Valid until",
     apiOnly: "No user (API)",
     hasNew: "Has a new one: {who}",
     done: "Has a new one",
-    roomsNeedApi:
-      "Your token may not use the API, so the rules of rooms are not shown.",
+    roomsNeedApi: "Your token may not use the API, so the rules of rooms are not shown.",
     groupAttend: "Attend",
     groupTalk: "Take part",
     groupModerate: "Moderate",
@@ -158,8 +149,7 @@ export const en = {
     rulesHint:
       "The rules of the event by key. An entry is a trait, or a list of traits of which one is enough.",
     rulesJson: "Rules as JSON",
-    rulesWrong:
-      'This is not an object of rules, such as {"room.view": [["attendee", "speaker"]]}.',
+    rulesWrong: 'This is not an object of rules, such as {"room.view": [["attendee", "speaker"]]}.',
     forWhom: "For whom?",
     name: "Name",
     nameHint: "Used when the person first comes. They can change it.",
@@ -179,12 +169,8 @@ export const en = {
     linksMade: { one: "{n} link", other: "{n} links" },
     saveCsv: "Save as CSV",
     copyLinkOf: "Copy the link of {name}",
-    madeHere: {
-      one: "{n} link made in this browser",
-      other: "{n} links made in this browser",
-    },
-    madeHereHint:
-      "Remembered here without the tokens, for when keys are rotated.",
+    madeHere: { one: "{n} link made in this browser", other: "{n} links made in this browser" },
+    madeHereHint: "Remembered here without the tokens, for when keys are rotated.",
     noNames: "Enter at least one name.",
     tooLong: "A user ID has at most 200 characters, a name at most 300.",
     qrOf: "QR code of the link of {name}",
@@ -206,8 +192,7 @@ export const en = {
     close: "Save and remove them",
     removes: {
       one: "{n} person is here who may no longer enter. They are removed now.",
-      other:
-        "{n} people are here who may no longer enter. They are removed now.",
+      other: "{n} people are here who may no longer enter. They are removed now.",
     },
     removesSome: "People who are here and may no longer enter are removed now.",
     moderatorIdle:
@@ -226,8 +211,7 @@ export const en = {
     ruleJson: "Rule as JSON",
     ruleHint:
       "A list of traits that people need. Of an inner list, one trait is enough. [] lets everyone in.",
-    ruleWrong:
-      'This is not a rule such as ["admin"] or [["speaker", "admin"]].',
+    ruleWrong: 'This is not a rule such as ["admin"] or [["speaker", "admin"]].',
     asEvent: "Same as the event",
     asDefault: "Back to the default",
     openTo: "Open to",
@@ -325,8 +309,7 @@ export const en = {
     biography: "Biography",
     picture: "Picture",
     account: "Account in this event",
-    accountHint:
-      "Who this is among the people of the event. Their profile opens from the name.",
+    accountHint: "Who this is among the people of the event. Their profile opens from the name.",
     subtitle: "Subtitle",
     abstract: "Abstract",
     description: "Description",
@@ -415,8 +398,7 @@ export const en = {
     logoFailed: "The logo couldn’t be uploaded: {reason}",
     goOn: "Continue without it",
     over: "This link no longer works",
-    overText:
-      "It works once, for an hour. Restart Foyer, and open the new link in its terminal.",
+    overText: "It works once, for an hour. Restart Foyer, and open the new link in its terminal.",
     done: "This event is already set up",
     doneText: "Open its console with your personal link.",
     openConsole: "Open the console",
@@ -509,8 +491,7 @@ export const en = {
     addLink: "Add a link",
     removeLink: "Remove link {n}",
     faultLink: "Enter addresses that begin with https://.",
-    faultFields:
-      "Each field needs an ID of its own, of letters, digits, _ and -.",
+    faultFields: "Each field needs an ID of its own, of letters, digits, _ and -.",
     faultAddress: "Must be an address such as https://example.org/privacy.",
   },
   forms: {
@@ -522,8 +503,7 @@ export const en = {
     hlsHint: "An HLS playlist (.m3u8) or a video file (.mp4, .webm).",
     streamTesting: "Testing the address…",
     streamGood: "It plays.",
-    streamBad:
-      "It doesn’t play right now. Check the address, or start the stream.",
+    streamBad: "It doesn’t play right now. Check the address, or start the stream.",
     isYoutube: "This is a YouTube video. It needs the YouTube player.",
     useYoutube: "Use the YouTube player",
     isVimeo: "This is a page of Vimeo. It needs the player of Vimeo.",
@@ -534,14 +514,12 @@ export const en = {
       "This is a web page, and no stream. An address of a stream ends in .m3u8, that of a video in .mp4 or .webm. A page that allows it can be shown in a frame.",
     useFrame: "Show it in a frame",
     noStream: "This is a web page, and no stream.",
-    hlsProblem:
-      "This is neither an address with https:// nor a path on this server.",
+    hlsProblem: "This is neither an address with https:// nor a path on this server.",
     subtitleUrl: "Address of the captions",
     subtitleHint:
       "Optional. A WebVTT file (.vtt); its server must allow requests of other sites (CORS).",
     alternatives: "Other versions",
-    alternativesHint:
-      "For example, another language. People choose in the player.",
+    alternativesHint: "For example, another language. People choose in the player.",
     alternativeLabel: "Label of version {n}",
     alternativeUrl: "Address of version {n}",
     addAlternative: "Add a version",
@@ -550,16 +528,14 @@ export const en = {
     ytidHint: "The address of a YouTube video, or its ID.",
     ytidProblem: "That isn’t a YouTube link.",
     frameUrl: "Address of the page",
-    frameHint:
-      "The other site must allow frames. {id} and {display_name} stand for the person.",
+    frameHint: "The other site must allow frames. {id} and {display_name} stand for the person.",
     frameProblem: "This address doesn’t begin with https://.",
     frameCall: "This is a video call",
     frameCallHint:
       "The site gets people’s camera, microphone and screen once they agree. Only for sites that you trust. People who have the page open reload it first.",
     questionIsActive: "People can ask questions",
     requiresModeration: "A moderator approves each question",
-    requiresHint:
-      "Without this, everyone sees a question as soon as it is asked.",
+    requiresHint: "Without this, everyone sees a question as soon as it is asked.",
     showAuthors: "Questions show who asked",
     showAuthorsHint:
       "Applies to questions asked from now on. Earlier ones stay without a name. The results name everyone.",
@@ -638,8 +614,7 @@ export const en = {
     discard: "Discard changes",
     delete: "Delete room",
     deleteTitle: "Delete this room?",
-    deleteText:
-      "Its messages, questions and polls go with it. This can’t be undone.",
+    deleteText: "Its messages, questions and polls go with it. This can’t be undone.",
     deleteType: "Type “{name}” to confirm",
     deleted: "The room was deleted.",
     gone: "Someone deleted this room.",
@@ -721,8 +696,7 @@ export const en = {
     ban: "Ban",
     reactivate: "Reactivate",
     erase: "Erase",
-    silenceText:
-      "{name} stays and reads, but can no longer write, ask or vote.",
+    silenceText: "{name} stays and reads, but can no longer write, ask or vote.",
     banText: "{name} is removed now, and can’t come back with a personal link.",
     banGuestText:
       "A guest can come back in a private window, under another name. To keep guests out, close the event to them: under Roles, untick “Enter the event” for guests.",
@@ -754,8 +728,7 @@ export const en = {
     uploaded: "Uploaded",
     nobody: "Nobody",
     deleteFile: "Delete file",
-    deleteFileText:
-      "Its link stops working. Browsers that have it may keep it for a year.",
+    deleteFileText: "Its link stops working. Browsers that have it may keep it for a year.",
   },
   activity: {
     title: "Activity",
@@ -763,6 +736,8 @@ export const en = {
     people: { one: "{n} person", other: "{n} people" },
     messages: "Messages per second",
     slowReaders: "Slow connections closed per second",
+    overdueErasure:
+      "What was deleted on {time} is still in the files of the server’s database. The log of the server says why.",
     slowTotal: { one: "{n} since {time}", other: "{n} since {time}" },
     audience: "Rooms by audience",
     nobody: "Nobody is in a room",
@@ -920,23 +895,20 @@ export const en = {
     disable: "Turn off",
     turnedOff: "The webhook is off.",
     resumed: "The webhook goes on where it stopped.",
-    resumedNow:
-      "The webhook goes on from now: the changes before are no longer kept.",
+    resumedNow: "The webhook goes on from now: the changes before are no longer kept.",
     rotate: "New secret",
     rotateTitle: "Make a new secret?",
     rotateText:
       "Only the new secret signs from then on. The receiver refuses changes until it knows it.",
     secret: "Secret of the webhook",
-    secretText:
-      "The receiver needs it to check who sent a change. It is shown only now.",
+    secretText: "The receiver needs it to check who sent a change. It is shown only now.",
     secretKept: "I have saved it",
     remove: "Delete",
     removeTitle: "Delete this webhook?",
     removeText: "Changes no longer go there.",
     failing: "It has not worked since {since}: {reason}",
     stopped: "Nothing arrived since {since}, so the server gave up: {reason}",
-    stoppedGone:
-      "The receiver answered that it is gone for good (410), so the server gave up.",
+    stoppedGone: "The receiver answered that it is gone for good (410), so the server gave up.",
     gone: "The receiver is gone for good (410).",
     answered: "The receiver answered {status}.",
     error_timeout: "The receiver did not answer in 15 seconds.",
@@ -958,8 +930,7 @@ export const en = {
     name: "Name",
     nameHint: "The button says: Sign in with {name}",
     issuer: "Issuer",
-    issuerHint:
-      "The address of the provider, as its discovery document has it.",
+    issuerHint: "The address of the provider, as its discovery document has it.",
     client: "Client ID",
     secret: "Client secret",
     secretHint: "Empty for a public client.",
@@ -984,10 +955,7 @@ export const en = {
     toJson: "Change them as JSON",
     noIssuers: "None",
     keys: "Public keys",
-    ownKeys: {
-      one: "{n} key in the configuration",
-      other: "{n} keys in the configuration",
-    },
+    ownKeys: { one: "{n} key in the configuration", other: "{n} keys in the configuration" },
     trusted: "Trusted",
     trustedText: "Its users are those of the event’s own keys.",
   },

@@ -8,8 +8,7 @@ export const kind: ModuleKind = {
   order: 30,
   icon: "poll",
   label: () => t("polls.title"),
-  isShown: (room, { config }) =>
-    config["active"] === true && may(room, "room:poll.read"),
+  isShown: (room, { config }) => config["active"] === true && may(room, "room:poll.read"),
   view: () => import("./View.svelte"),
   form: () => import("./Form.svelte"),
   fresh: () => ({ active: true }),

@@ -8,8 +8,7 @@ export const kind: ModuleKind = {
   order: 20,
   icon: "question",
   label: () => t("questions.title"),
-  isShown: (room, { config }) =>
-    config["active"] === true && may(room, "room:question.read"),
+  isShown: (room, { config }) => config["active"] === true && may(room, "room:question.read"),
   view: () => import("./View.svelte"),
   form: () => import("./Form.svelte"),
   fresh: () => ({ active: true, requires_moderation: true }),

@@ -1,10 +1,7 @@
 import type { Clock } from "../../../../db/log/clock.js";
 import type { Membership } from "../../../../db/contract/chat.js";
 import type { UserRecord } from "../../../../db/contract/store.js";
-import type {
-  PublicUser,
-  SentChannel,
-} from "../../../../schemas/live/index.js";
+import type { PublicUser, SentChannel } from "../../../../schemas/live/index.js";
 import type { World } from "../../../../schemas/worlds.js";
 import type { Json } from "../../../rules/encoding.js";
 import { briefUser, readUsers, sharedUser, type UserReads } from "../users.js";
@@ -48,9 +45,7 @@ export async function channelsOf(
   memberships: readonly Membership[],
   reads: (room: string) => boolean,
 ): Promise<ListedChannel[]> {
-  const visible = memberships.filter(({ id, direct, hidden }) =>
-    direct ? !hidden : reads(id),
-  );
+  const visible = memberships.filter(({ id, direct, hidden }) => (direct ? !hidden : reads(id)));
   const isShort = visible.every(({ direct }) => !direct);
   if (isShort) return visible.map((membership) => entryOf(membership));
   const selected = await select(ports, world.id, visible);

@@ -1,8 +1,16 @@
 /**
  * Read marks, and the notices about unread messages.
  *
- * A room full of people reads every message, so neither a message nor a mark writes a row
- * for each of them. Two numbers decide whether a message makes a push:
+ * **Marks.** A mark says how far a user has read a channel. The larger one wins, so a mark may be
+ * applied twice, late, and in any order. `chat.mark_read` applies it to the user in this process at
+ * once (`read-state.ts`, which all connections of the user share), and gives it to `marks.ts`, which
+ * writes the marks of all users together, about once a second. Each write appends an entry
+ * `chat.marked`, from which every process applies the marks to the users it serves: the process that
+ * made them changes nothing by that. A login reads the store, and then the marks that this process
+ * has not written.
+ *
+ * **Notices.** A room full of people reads every message, so a message writes no row for each of
+ * them. Two numbers decide whether it makes a push:
  *
  * - `listed`, of a user in a channel: the event with which the user came onto its unread
  *   list, by joining or by marking the channel as read.
@@ -12,26 +20,13 @@
  * channel since they marked it. They get one, `chat.unread_pointers`, and leave the list.
  * All others have got one, and the message costs nothing for them.
  *
- * The parts, from pushes to storage:
+ * The counts of `chat.notification_counts` are those of stored notifications: messages of direct
+ * channels and mentions. A mark removes them up to its event.
  *
- * - `notices.ts` gets each event after its subscribers. It has, by channel, the connected users
- *   who are on its unread list, and sends the pushes about one new message: to that list, to
- *   members of a direct channel, and to users that it mentions.
- * - `own-channels.ts` sends users the list of their channels when it changes, and
- *   `channel-list.ts` makes it. A notice about a direct channel waits until the user has
- *   a list with that channel.
- * - `read-states.ts` has all of them: it handles logins, marks and changes of memberships.
- *   `read-state.ts` is one user: how far each channel is read, and the unread notifications.
- *   All connections of a user in this process share it. While it is being loaded, changes
- *   are queued, and applied afterwards.
- * - `marks.ts` keeps how far users have read until it is written, and tells the other processes
- *   at once. `mark-writer.ts` writes marks together, when their users leave or every ten
- *   seconds. `mark.ts` is the form of one mark. If a process ends, the
- *   others write its marks; `guardian.ts` names the one that gets them when no other
- *   process follows the world.
- * - `commands.ts` has the command that marks a channel as read.
- *
- * A mark in memory may be newer than the store, so a login reads the store and then
- * applies the marks that are not written yet.
+ * The parts: `read-states.ts` handles logins, marks, and changes of memberships. `notices.ts` gets
+ * each event after its subscribers. It has, by channel, the connected users who are on its unread
+ * list, and sends the pushes about one new message. `own-channels.ts` sends users the list of their
+ * channels when it changes, which `channel-list.ts` makes; a notice about a direct channel waits
+ * until the user has a list with that channel. `commands.ts` has the command.
  */
 export { type ReadStatePorts, ReadStates } from "./read-states.js";

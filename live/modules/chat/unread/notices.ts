@@ -1,12 +1,8 @@
-import type {
-  ChatEvent,
-  ChatStore,
-  Delivery,
-} from "../../../../db/contract/chat.js";
+import type { ChatEvent, ChatStore, Delivery } from "../../../../db/contract/chat.js";
 import type { UserStore } from "../../../../db/contract/store.js";
 import { DELETED } from "../../../../db/rules/chat-rows.js";
 import type { Clock } from "../../../../db/log/clock.js";
-import { inSlices } from "../../../delivery/passes.js";
+import { inSlices } from "../../../delivery/push.js";
 import type { Hub } from "../../../people/hub.js";
 import { isVolatile } from "../../../rules/rights.js";
 import type { WorldState } from "../../../rules/world-state.js";
@@ -97,7 +93,7 @@ export interface NoticeParts {
   readonly hub: Hub;
   readonly states: WorldStates;
   readonly lists: UnreadLists;
-  readonly marks: Pick<Marks, "relist">;
+  readonly marks: Pick<Marks, "unlist">;
   /** The read states of the users connected to this process, by user. */
   readonly readStates: ReadonlyMap<string, ReadState>;
   /** The id of an event up to which this process has delivered all events of a channel. */
@@ -140,7 +136,7 @@ export class Notices {
     const user = sender!;
     const { membership } = JSON.parse(content) as { membership?: unknown };
     const isIn = membership === "join";
-    this.#parts.marks.relist(user, channel, id, isIn ? id : null);
+    if (!isIn) this.#parts.marks.unlist(user, channel, id);
     const reader = this.#parts.readStates.get(user);
     reader?.do(() => {
       if (isIn) this.#parts.lists.add(reader, channel, id);
@@ -156,9 +152,24 @@ export class Notices {
     if (!room || !isVolatile(room)) return;
     const last = lastDelivered(world, channel);
     if (await store.chat.isMember(world, channel, user)) return;
-    this.#parts.marks.relist(user, channel, last + 1, null);
+    this.#parts.marks.unlist(user, channel, last + 1);
     const reader = this.#parts.readStates.get(user);
     if (reader) this.#parts.lists.remove(reader, channel, last + 1);
+  }
+
+  /**
+   * A user marked a room in another process, and this one has delivered messages since, of which it
+   * sent the user no notice. They get the one of the last.
+   */
+  async catchUp(reader: ReadState, channel: string, listed: number): Promise<void> {
+    const { states, store } = this.#parts;
+    const state = await states.get(reader.world);
+    const found = await store.chat.channel(reader.world, channel);
+    if (!state || !found || found.lastMessage <= listed) return;
+    const frame = unreadFrame({ channel, id: found.lastMessage });
+    for (const connection of this.#connectionsOf(reader)) {
+      if (connection.viewOf(state).reads(channel)) connection.push(frame);
+    }
   }
 
   /** A new message in a room: notifies mentioned users, and users on the unread list. */
@@ -167,8 +178,7 @@ export class Notices {
     const { event, previousMessage } = delivery;
     const people = hub.gathering(state.world.value.id);
     const { channel, id, sender } = event;
-    const reads: Reads = (connection) =>
-      connection.viewOf(state).reads(channel);
+    const reads: Reads = (connection) => connection.viewOf(state).reads(channel);
     await this.#notify(state, delivery, reads);
     let frame: Buffer | undefined;
     const tell = (reader: ReadState) => {
@@ -183,9 +193,7 @@ export class Notices {
       }
     };
     // A user who marks the channel meanwhile comes again, and is skipped.
-    await inSlices(clock, lists.of(channel), (reader) =>
-      reader.do(() => tell(reader)),
-    );
+    await inSlices(clock, lists.of(channel), (reader) => reader.do(() => tell(reader)));
   }
 
   /**
@@ -202,8 +210,7 @@ export class Notices {
     // The room may be gone.
     if (!channel?.direct) return;
     const unread = unreadFrame(event);
-    const notice =
-      notified.length > 0 ? await this.#frameOf(state, event) : undefined;
+    const notice = notified.length > 0 ? await this.#frameOf(state, event) : undefined;
     const isNotified = new Set(notified);
     for (const reader of concerned) {
       this.#whenTold(reader, delivery, () => {
@@ -220,11 +227,7 @@ export class Notices {
    * Runs work as soon as a user has got the direct channel of a message, and after the work
    * of earlier messages.
    */
-  #whenTold(
-    reader: ReadState,
-    { event: { channel }, appeared }: Delivery,
-    act: () => void,
-  ): void {
+  #whenTold(reader: ReadState, { event: { channel }, appeared }: Delivery, act: () => void): void {
     const { notices, direct } = reader;
     const appears = appeared.includes(reader.user);
     const before = notices.get(channel);
@@ -241,11 +244,7 @@ export class Notices {
   }
 
   /** @returns a promise that never rejects. */
-  async #tellOf(
-    reader: ReadState,
-    channel: string,
-    appears: boolean,
-  ): Promise<void> {
+  async #tellOf(reader: ReadState, channel: string, appears: boolean): Promise<void> {
     const { tell } = this.#parts;
     if (!appears) {
       // The list that is on its way may have it.
@@ -263,17 +262,11 @@ export class Notices {
   }
 
   #readersOf(users: readonly string[]): ReadState[] {
-    return [...new Set(users)].flatMap(
-      (user) => this.#parts.readStates.get(user) ?? [],
-    );
+    return [...new Set(users)].flatMap((user) => this.#parts.readStates.get(user) ?? []);
   }
 
   /** Pushes the stored notifications of a message in a room. */
-  async #notify(
-    state: WorldState,
-    { event, notified }: Delivery,
-    reads: Reads,
-  ): Promise<void> {
+  async #notify(state: WorldState, { event, notified }: Delivery, reads: Reads): Promise<void> {
     const readers = this.#readersOf(notified);
     if (readers.length === 0) return;
     const frame = await this.#frameOf(state, event);
@@ -303,16 +296,11 @@ export class Notices {
     const { store, clock } = this.#parts;
     const id = event.sender ?? "";
     const user = await store.users.get(world.id, id);
-    const sender = user
-      ? sharedUser(user, world, clock.date(), false)
-      : absentUser(id);
+    const sender = user ? sharedUser(user, world, clock.date(), false) : absentUser(id);
     const sent = sentEvent(event, () => sender);
-    return pushFrame("chat.notification", {
-      event: { ...sent, type: "chat.event" },
-      sender,
-    });
+    return pushFrame("chat.notification", { event: { ...sent, type: "chat.event" }, sender });
   }
 }
 
-const unreadFrame = ({ channel, id }: ChatEvent): Buffer =>
+const unreadFrame = ({ channel, id }: Pick<ChatEvent, "channel" | "id">): Buffer =>
   pushFrame("chat.unread_pointers", { [channel]: id });

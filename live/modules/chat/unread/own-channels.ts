@@ -1,15 +1,11 @@
-import type { Lines } from "../../../delivery/lines.js";
+import type { Outboxes } from "../../../delivery/outbox.js";
 import type { ChatStore, Membership } from "../../../../db/contract/chat.js";
 import { sleep } from "../../../../db/log/clock.js";
 import type { Connection } from "../../../socket/connection.js";
 import { pushFrame } from "../../../socket/frame.js";
 import type { View } from "../../../rules/world-state.js";
 import type { WorldStates } from "../../../rules/world-states.js";
-import {
-  channelsOf,
-  type ListedChannel,
-  type ListPorts,
-} from "./channel-list.js";
+import { channelsOf, type ListedChannel, type ListPorts } from "./channel-list.js";
 import type { ReadState } from "./read-state.js";
 
 /** The least cost of a list, in bytes: it is read separately for each user. */
@@ -19,7 +15,7 @@ const COST = 16 * 1024;
 export interface OwnChannelPorts extends ListPorts {
   readonly store: ListPorts["store"] & { readonly chat: ChatStore };
   readonly states: WorldStates;
-  readonly lines: Lines;
+  readonly outboxes: Outboxes;
   /** The number of the last entry of a world that was applied here. */
   readonly reached: (world: string) => number;
 }
@@ -55,9 +51,7 @@ export class OwnChannels {
   /** The list for a user. */
   of(memberships: readonly Membership[], view: View): Promise<ListedChannel[]> {
     const world = view.state.world.value;
-    return channelsOf(this.#ports, world, memberships, (room) =>
-      view.reads(room),
-    );
+    return channelsOf(this.#ports, world, memberships, (room) => view.reads(room));
   }
 
   /**
@@ -77,10 +71,7 @@ export class OwnChannels {
    * Sends the list to connections of a reader. Requests that come meanwhile are answered
    * together, by a later read.
    */
-  async tell(
-    reader: ReadState,
-    connections: readonly Connection[],
-  ): Promise<void> {
+  async tell(reader: ReadState, connections: readonly Connection[]): Promise<void> {
     for (const connection of connections) reader.due.add(connection);
     if (reader.due.size === 0) return;
     reader.telling ??= this.#tellDue(reader);
@@ -95,12 +86,10 @@ export class OwnChannels {
         if (this.#closed) return;
         const connections = [...due];
         due.clear();
-        const present = () =>
-          connections.filter(({ ended, login }) => !ended && login);
-        reader.sending = this.#ports.lines.persist(
-          () => this.#send(reader, present()),
-          { isOver: () => present().length === 0 },
-        );
+        const present = () => connections.filter(({ ended, login }) => !ended && login);
+        reader.sending = this.#ports.outboxes.persist(() => this.#send(reader, present()), {
+          isOver: () => present().length === 0,
+        });
         await reader.sending;
       }
     } catch (error) {
@@ -119,10 +108,7 @@ export class OwnChannels {
     await sleep(this.#ports.clock, Math.ceil(wait));
   }
 
-  async #send(
-    reader: ReadState,
-    connections: readonly Connection[],
-  ): Promise<void> {
+  async #send(reader: ReadState, connections: readonly Connection[]): Promise<void> {
     const { states, store } = this.#ports;
     const { world, user } = reader;
     const state = await states.get(world);

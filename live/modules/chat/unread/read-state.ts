@@ -1,9 +1,8 @@
 import type { Clock } from "../../../../db/log/clock.js";
-import type { Unread } from "../../../../db/contract/chat.js";
+import type { Mark, Unread } from "../../../../db/contract/chat.js";
 import type { ListedChannel } from "./channel-list.js";
 import type { Connection } from "../../../socket/connection.js";
 import { TokenBucket } from "../../../socket/pace.js";
-import type { Made } from "./mark.js";
 
 /** How many notifications are counted of each user, as the store does. */
 const MAX_NOTIFICATIONS = 10_000;
@@ -29,8 +28,8 @@ const none: ReadonlySet<string> = new Set();
  * and an empty map takes 250 bytes. So most maps are made at their first use.
  */
 export class ReadState {
-  /** How far each channel is read, and when that was marked. */
-  #pointers: Map<string, { pointer: number; at: number }> | undefined;
+  /** How far each channel is read. */
+  #pointers: Map<string, number> | undefined;
   #notifications: Map<string, Notifications> | undefined;
   #notified = 0;
   #listed: Map<string, number> | undefined;
@@ -74,11 +73,7 @@ export class ReadState {
 
   /** How many bytes of lists may be sent. */
   get lists(): TokenBucket {
-    return (this.#lists ??= new TokenBucket(
-      LIST_BYTES,
-      LIST_BURST,
-      this.#clock,
-    ));
+    return (this.#lists ??= new TokenBucket(LIST_BYTES, LIST_BURST, this.#clock));
   }
 
   /** Per direct channel, settles when the user knows of all its messages up to now. */
@@ -96,23 +91,22 @@ export class ReadState {
   }
 
   /**
-   * Takes the state of the store, and the marks that it may lack. Then call
+   * Reads the state of the store, and the marks that it may lack. Then call
    * {@link start}.
    * @param isDirect whether a channel is a direct one of the user.
    */
   load(
     { marks, notifications }: Unread,
-    unwritten: ReadonlyMap<string, Made>,
+    unwritten: Iterable<Mark>,
     isDirect: (channel: string) => boolean,
   ): void {
-    for (const { channel, pointer, listed } of marks) {
-      if (pointer !== null) this.#point(channel, pointer, 0);
-      if (listed !== null) this.list(channel, listed);
-    }
     for (const { channel, event } of notifications) {
       this.notify(channel, event, isDirect(channel));
     }
-    for (const mark of unwritten.values()) this.mark(mark);
+    for (const mark of [...marks, ...unwritten]) {
+      this.mark(mark);
+      if (mark.listed !== null) this.list(mark.channel, mark.listed);
+    }
   }
 
   /** Applies the changes during the read of the marks. */
@@ -127,17 +121,12 @@ export class ReadState {
     return this.#notified;
   }
 
-  /** @returns whether it is the last mark of the channel. */
-  mark({ channel, pointer, listed, cleared, at }: Made): boolean {
-    this.#clear(channel, cleared);
-    if (at < (this.#pointers?.get(channel)?.at ?? 0)) return false;
-    this.#point(channel, pointer, at);
-    if (listed !== null) this.list(channel, listed);
+  /** Moves the pointer of a channel forward. @returns whether it was not as far. */
+  mark({ channel, pointer }: Mark): boolean {
+    if (pointer === null || pointer <= (this.#pointers?.get(channel) ?? -1)) return false;
+    (this.#pointers ??= new Map()).set(channel, pointer);
+    this.#clear(channel, pointer);
     return true;
-  }
-
-  #point(channel: string, pointer: number, at: number): void {
-    (this.#pointers ??= new Map()).set(channel, { pointer, at });
   }
 
   /** The user gets their channels. */
@@ -180,7 +169,7 @@ export class ReadState {
 
   /** @returns whether it is new, and about something that is not read yet. */
   notify(channel: string, event: number, direct: boolean): boolean {
-    if (event <= (this.#pointers?.get(channel)?.pointer ?? 0)) return false;
+    if (event <= (this.#pointers?.get(channel) ?? 0)) return false;
     this.#notifications ??= new Map();
     let found = this.#notifications.get(channel);
     if (found?.events.has(event)) return false;
@@ -215,11 +204,7 @@ export class ReadState {
 
   /** How far each channel is read. */
   pointers(): Numbers {
-    const all: Numbers = {};
-    for (const [channel, { pointer }] of this.#pointers ?? []) {
-      all[channel] = pointer;
-    }
-    return all;
+    return Object.fromEntries(this.#pointers ?? []);
   }
 
   /**

@@ -1,6 +1,6 @@
 import type { Hub } from "../../../people/hub.js";
 import type { EntryHandlers, EventOf } from "../../../module.js";
-import type { Membership } from "../../../../db/contract/chat.js";
+import type { Mark, Membership } from "../../../../db/contract/chat.js";
 import { detach } from "../../../../db/detach.js";
 import { nextTurn } from "../../../../db/log/clock.js";
 import type { UserRecord } from "../../../../db/contract/store.js";
@@ -11,16 +11,17 @@ import { pushFrame } from "../../../socket/frame.js";
 import { unknownWorld } from "../../../rules/problems.js";
 import type { View, WorldState } from "../../../rules/world-state.js";
 import type { ListedChannel } from "./channel-list.js";
-import type { Made } from "./mark.js";
 import { type MarkPorts, Marks } from "./marks.js";
 import { type NoticeParts, Notices, UnreadLists } from "./notices.js";
 import { OwnChannels, type OwnChannelPorts } from "./own-channels.js";
 import { ReadState } from "./read-state.js";
 
-type Entrance = Pick<
-  Authenticated,
-  "chat.read_pointers" | "chat.notification_counts"
-> & { "chat.channels": readonly ListedChannel[] };
+type Entrance = Pick<Authenticated, "chat.read_pointers" | "chat.notification_counts"> & {
+  "chat.channels": readonly ListedChannel[];
+};
+
+/** The marks of how many users are read at a time. */
+const SLICE = 200;
 
 const noCounts = pushFrame("chat.notification_counts", {});
 
@@ -47,6 +48,8 @@ export class ReadStates {
   readonly #states = new Map<string, ReadState>();
   readonly #lists = new UnreadLists();
   readonly #own: OwnChannels;
+  /** The worlds whose marks are about to be read again. */
+  readonly #unread = new Set<string>();
   /** The connections whose login has the unread counts. */
   readonly #entered = new WeakSet<Connection>();
   /** Gets each event of a channel once, in order, after its subscribers. */
@@ -55,17 +58,22 @@ export class ReadStates {
   readonly handlers: EntryHandlers = {
     "room.deleted": ({ room }) => this.#lists.forget(room),
     "chat.memberships": (event) => this.#moved(event),
+    "chat.marked": (event) => this.#marked(event),
   };
   #closed = false;
 
   constructor(ports: ReadStatePorts) {
     this.#ports = ports;
     this.#own = new OwnChannels(ports, (error) => this.#failed(error));
-    this.#marks = new Marks(ports, (mark) => this.#markedElsewhere(mark));
+    this.#marks = new Marks(ports);
     const { clock, store, hub } = ports;
     this.notices = new Notices({
-      ...{ clock, store, hub, states: ports.states },
-      ...{ lists: this.#lists, marks: this.#marks },
+      clock,
+      store,
+      hub,
+      states: ports.states,
+      lists: this.#lists,
+      marks: this.#marks,
       readStates: this.#states,
       lastDelivered: ports.lastDelivered,
       hasCounts: (connection) => this.#entered.has(connection),
@@ -82,11 +90,7 @@ export class ReadStates {
    * The part of a login, read after its pushes have begun. It loads the unread state of
    * the user, unless another connection did.
    */
-  async enter(
-    connection: Connection,
-    user: UserRecord,
-    view: View,
-  ): Promise<Entrance> {
+  async enter(connection: Connection, user: UserRecord, view: View): Promise<Entrance> {
     const { world } = connection;
     const known = this.#states.get(user.id);
     const reader = known ?? new ReadState(this.#ports.clock, world, user.id);
@@ -109,15 +113,12 @@ export class ReadStates {
     }
   }
 
-  async #load(
-    reader: ReadState,
-    reading: Promise<Membership[]>,
-  ): Promise<void> {
+  async #load(reader: ReadState, reading: Promise<Membership[]>): Promise<void> {
     const { world, user } = reader;
     this.#lists.load(reader);
     try {
-      // Writes during the read of the store must not be missed.
-      const unwritten = this.#marks.of(user);
+      // They may be written during the read of the store, which need not see them.
+      const unwritten = [...this.#marks.of(user)];
       const [memberships, unread] = await Promise.all([
         reading,
         this.#ports.store.chat.unread(world, user),
@@ -138,7 +139,6 @@ export class ReadStates {
   /** A connection has left its world. It is no longer in the hub. */
   leave({ world, login }: Connection): void {
     if (!login || this.#ports.hub.of(world, login.user).size > 0) return;
-    this.#marks.leave(login.user);
     const reader = this.#states.get(login.user);
     if (!reader) return;
     this.#states.delete(login.user);
@@ -158,17 +158,13 @@ export class ReadStates {
     const state = states.of(present) ?? (await states.get(world));
     if (!state) throw unknownWorld();
     const listed = room ? this.#listedAt(world, channel, pointer) : null;
-    const mark = this.#marks.make({
-      world,
-      user: me.id,
-      channel,
-      pointer,
-      listed,
-    });
+    const mark = { world, user: me.id, channel, pointer, listed };
+    this.#marks.add(mark);
     const reader = this.#states.get(me.id);
-    if (reader && this.#apply(reader, mark)) {
-      this.#tellOf(reader, state, connection);
-    }
+    if (!reader) return;
+    reader.mark(mark);
+    if (listed !== null) this.#lists.add(reader, channel, listed);
+    this.#tellOf(reader, state, connection);
   }
 
   /**
@@ -182,23 +178,43 @@ export class ReadStates {
     return Math.max(noticed, Math.min(pointer, reached(world)));
   }
 
-  /** @returns whether it is the last mark. */
-  #apply(reader: ReadState, mark: Made): boolean {
-    if (!reader.mark(mark)) return false;
-    const { channel, listed } = mark;
-    if (listed !== null) this.#lists.add(reader, channel, listed);
-    return true;
+  /** Marks are written. Those of this process were applied when they were made. */
+  #marked({ world, marks }: EventOf<"chat.marked">): void {
+    if (marks.length === 0) this.#readMarks(world);
+    for (const mark of marks) this.#apply(mark);
   }
 
-  #markedElsewhere(mark: Made): void {
+  #apply(mark: Mark): void {
     const reader = this.#states.get(mark.user);
     reader?.do(() => {
-      if (!this.#apply(reader, mark)) return;
+      if (!reader.mark(mark)) return;
+      const { channel, listed } = mark;
+      if (listed !== null) this.#lists.add(reader, channel, listed);
       this.#try(async () => {
-        const state = await this.#ports.states.get(mark.world);
+        const state = await this.#ports.states.get(reader.world);
         if (state) this.#tellOf(reader, state);
+        if (listed === null || this.#ports.lastNoticed(reader.world, channel) <= listed) return;
+        await this.notices.catchUp(reader, channel, listed);
       });
     });
+  }
+
+  /** The hint of an entry was lost: reads how far all users who are here have read. */
+  #readMarks(world: string): void {
+    if (this.#unread.has(world)) return;
+    this.#unread.add(world);
+    const read = async () => {
+      await nextTurn(this.#ports.clock);
+      this.#unread.delete(world);
+      const users = [...this.#states.values()].flatMap((reader) =>
+        reader.world === world ? reader.user : [],
+      );
+      for (let i = 0; i < users.length; i += SLICE) {
+        const slice = users.slice(i, i + SLICE);
+        for (const mark of await this.#ports.store.chat.marks(world, slice)) this.#apply(mark);
+      }
+    };
+    this.#try(() => this.#ports.outboxes.persist(read));
   }
 
   /**
@@ -214,20 +230,12 @@ export class ReadStates {
         connection.push(pointers);
       }
       connection.push(
-        reader.notified === 0
-          ? noCounts
-          : countsFrame(reader, connection.viewOf(state)),
+        reader.notified === 0 ? noCounts : countsFrame(reader, connection.viewOf(state)),
       );
     }
   }
 
-  #moved({
-    world,
-    channel,
-    users,
-    by,
-    seq,
-  }: EventOf<"chat.memberships">): void {
+  #moved({ world, channel, users, by, seq }: EventOf<"chat.memberships">): void {
     for (const user of users) {
       const reader = this.#states.get(user);
       if (!reader) continue;
@@ -236,13 +244,12 @@ export class ReadStates {
       // The client that moved knows that by its answer, unless an older list follows.
       const told = [...this.#ports.hub.of(world, user)].filter(
         (connection) =>
-          connection.id !== by.connection ||
-          this.#own.mayLag(reader, connection, seq),
+          connection.id !== by.connection || this.#own.mayLag(reader, connection, seq),
       );
       this.#try(() => this.#own.tell(reader, told));
       const check = () => this.notices.left(reader, channel);
       const isOver = () => this.#states.get(user) !== reader;
-      this.#try(() => this.#ports.lines.persist(check, { isOver }));
+      this.#try(() => this.#ports.outboxes.persist(check, { isOver }));
     }
   }
 
@@ -289,7 +296,7 @@ export class ReadStates {
     if (!this.#closed) this.#ports.log.error(error);
   }
 
-  /** Stores the state that is only in memory. */
+  /** Writes the marks that are only in memory. */
   async close(): Promise<void> {
     this.#closed = true;
     this.#own.close();

@@ -3,7 +3,7 @@ import type { SentPoll } from "../../../../schemas/live/polls.js";
 import { isOver, isPublic } from "../../../../schemas/plain/items.js";
 import type { PermissionKey } from "../../../../schemas/plain/permissions.js";
 import type { FrameFor, Pushes, Timing } from "../../../delivery/push.js";
-import type { Authors } from "../../../delivery/throttle.js";
+import type { Authors } from "../../../delivery/outbox.js";
 import type { EntryHandlers, EventOf } from "../../../module.js";
 import type { View } from "../../../rules/world-state.js";
 import type { Connection } from "../../../socket/connection.js";
@@ -15,11 +15,7 @@ import { type Turnout, Voters } from "./voters.js";
  * A poll as clients get it.
  * @param withType whether the client asked for changes: others never got the type.
  */
-export const sentPoll = (
-  poll: Poll,
-  withResults: boolean,
-  withType: boolean,
-): SentPoll => ({
+export const sentPoll = (poll: Poll, withResults: boolean, withType: boolean): SentPoll => ({
   id: poll.id,
   content: poll.content,
   state: poll.state,
@@ -27,11 +23,7 @@ export const sentPoll = (
   room_id: poll.room,
   ...(withType && { poll_type: poll.poll_type }),
   is_pinned: poll.is_pinned,
-  options: poll.options.map(({ id, content, order }) => ({
-    id,
-    content,
-    order,
-  })),
+  options: poll.options.map(({ id, content, order }) => ({ id, content, order })),
   ...(withResults && { results: resultsOf(poll) }),
 });
 
@@ -60,8 +52,7 @@ class PollFrames {
 }
 
 /** The key of the people who see a poll. */
-const audienceOf = (isPublic: boolean): PermissionKey =>
-  isPublic ? "poll.read" : "poll.manage";
+const audienceOf = (isPublic: boolean): PermissionKey => (isPublic ? "poll.read" : "poll.manage");
 
 /** A poll in a room. */
 interface Where {
@@ -71,11 +62,7 @@ interface Where {
 }
 
 /** Chooses what each connection gets of a poll. There may be no such poll. */
-type Choose = (
-  poll: Poll | undefined,
-  turnout: Turnout,
-  authors: Authors,
-) => FrameFor;
+type Choose = (poll: Poll | undefined, turnout: Turnout, authors: Authors) => FrameFor;
 
 /** Whether a view shows the results of every poll in a room. */
 const seesAllResults = (view: View, room: string): boolean =>
@@ -97,17 +84,9 @@ export class PollPushes {
     "poll.voted": (event) => this.#voted(event),
     "poll.saved": (event) => this.#saved(event),
     "poll.deleted": (event) =>
-      pushDeleted(
-        this.#ports.pushes,
-        event,
-        "poll",
-        event.poll,
-        audienceOf(event.wasPublic),
-      ),
+      pushDeleted(this.#ports.pushes, event, "poll", event.poll, audienceOf(event.wasPublic)),
     "poll.pinned": (event) =>
-      pushPinned(this.#ports.pushes, event, "poll", event.poll, () =>
-        this.#pinned(event),
-      ),
+      pushPinned(this.#ports.pushes, event, "poll", event.poll, () => this.#pinned(event)),
   };
 
   constructor(ports: PollPushPorts) {
@@ -116,12 +95,7 @@ export class PollPushes {
   }
 
   /** Lets a connection vote in a poll. If the vote fails, it gets the push that it missed. */
-  vote<T>(
-    connection: Connection,
-    room: string,
-    id: string,
-    write: () => Promise<T>,
-  ): Promise<T> {
+  vote<T>(connection: Connection, room: string, id: string, write: () => Promise<T>): Promise<T> {
     return this.#voters.vote(connection, id, write, () => {
       const { world, login } = connection;
       if (login) {
@@ -152,14 +126,12 @@ export class PollPushes {
         const { user } = connection.login!;
         // An entry that was read late does not say who voted.
         const isAuthor = authors.has(user) || changed.has(user);
-        const isTold =
-          view.may("poll.read", room) && (isAuthor || users.has(user));
+        const isTold = view.may("poll.read", room) && (isAuthor || users.has(user));
         if (!isTold || isVoting(connection)) return undefined;
         return frames.of(isOver(poll) || users.has(user), connection);
       };
     };
-    const pace = { subject: id, authors: voters };
-    this.#push(where, choose, { pace });
+    this.#push(where, choose, { key: id, authors: voters });
   }
 
   #saved({ world, room, poll: id, hid, hidden }: EventOf<"poll.saved">): void {

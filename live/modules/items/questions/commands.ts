@@ -1,15 +1,11 @@
-import type {
-  Question,
-  QuestionDraft,
-  QuestionStore,
-} from "../../../../db/contract/questions.js";
+import type { Question, QuestionDraft, QuestionStore } from "../../../../db/contract/questions.js";
 import type { Commands } from "../../../../schemas/live/index.js";
 import type { RoomContext, Sender } from "../../../context.js";
-import type { CommandTable } from "../../../module.js";
+import { bind, type CommandTable, type LiveModule } from "../../../module.js";
 import { encoded, type Sendable, shared } from "../../../rules/encoding.js";
 import { LiveError, rateLimited } from "../../../rules/problems.js";
 import { configOf } from "../../../rules/rights.js";
-import type { ItemLists } from "../lists.js";
+import { ItemLists } from "../lists.js";
 import {
   itemHandlers,
   type ItemPorts,
@@ -18,7 +14,7 @@ import {
   may,
   placeOf,
 } from "../shared.js";
-import { sentQuestion } from "./shapes.js";
+import { questionPushes, type QuestionPushPorts, sentQuestion } from "./pushes.js";
 
 /** What the commands about questions need. */
 export interface QuestionPorts extends ItemPorts {
@@ -29,8 +25,7 @@ export interface QuestionPorts extends ItemPorts {
 type Context = RoomContext<QuestionPorts, Sender>;
 
 /** Whether the caller sees the questions of every state. */
-const seesAll = (context: Context): boolean =>
-  may(context, "question.moderate");
+const seesAll = (context: Context): boolean => may(context, "question.moderate");
 
 const { create, update, remove, vote, pin, unpin } = itemHandlers({
   name: "question",
@@ -43,38 +38,37 @@ const { create, update, remove, vote, pin, unpin } = itemHandlers({
     { ports: { rates }, connection, login, room, me },
     { content, named: isAware },
   ): QuestionDraft {
-    const { requires_moderation, show_authors } = configOf(
-      room.value,
-      "question",
-    );
+    const { requires_moderation, show_authors } = configOf(room.value, "question");
     // People who came by the link of a room have no name.
     const named = show_authors === true && login.scope === undefined;
     if (named && isAware === false) {
-      throw new LiveError(
-        "question.named",
-        "Questions in this room show who asked.",
-      );
+      throw new LiveError("question.named", "Questions in this room show who asked.");
     }
     const state = requires_moderation === false ? "visible" : "mod_queue";
     const bytes = Buffer.byteLength(content);
     const mayAsk =
       rates.mayMessage(connection, bytes) &&
       rates.mayStore(connection, bytes) &&
-      (state === "mod_queue" ||
-        rates.mayTell(connection.world, room.value.id, content.length));
+      (state === "mod_queue" || rates.mayTell(connection.world, room.value.id, content.length));
     if (!mayAsk) throw rateLimited();
     return { sender: me.id, content, state, named };
   },
 
   changes: (_, { content, state, answered, is_pinned }) => ({
-    ...{ content, state, answered, is_pinned },
+    content,
+    state,
+    answered,
+    is_pinned,
   }),
 
   async vote(context, id, { vote = true }) {
     const { ports, connection, me } = context;
     const question = await ports.store.questions.vote(
       ...placeOf(context),
-      ...([id, me.id, vote === true, seesAll(context)] as const),
+      id,
+      me.id,
+      vote === true,
+      seesAll(context),
       connection.author,
     );
     return sentQuestion(question);
@@ -85,11 +79,9 @@ const moderated = { inRoom: "question.moderate" } as const;
 const inModule = { module: "question", active: true } as const;
 
 /** The list of questions. */
-export const questionList: CommandTable<
-  "question.list",
-  QuestionPorts,
-  Sender
-> = { "question.list": { inRoom: "question.read", handler: list } };
+export const questionList: CommandTable<"question.list", QuestionPorts, Sender> = {
+  "question.list": { inRoom: "question.read", handler: list },
+};
 
 /** Questions that the people in a room ask and vote for. */
 export const questions: CommandTable<
@@ -114,9 +106,7 @@ async function list(context: Context): Promise<Sendable<Listed>> {
   const all = seesAll(context);
   const { voted, hasHidden } = await questions.ofUser(world, room, me.id);
   const read = (user: string) =>
-    questions.seen(
-      ...([world, room, user, all, MAX_LISTED, MAX_LISTED_SIZE] as const),
-    );
+    questions.seen(world, room, user, all, MAX_LISTED, MAX_LISTED_SIZE);
   if (hasHidden && !all) {
     const seen = await read(me.id);
     return seen.map((question) => withVote(question, question.voted));
@@ -133,7 +123,22 @@ async function list(context: Context): Promise<Sendable<Listed>> {
   );
 }
 
-const withVote = (question: Question, voted: boolean) => ({
-  ...sentQuestion(question),
-  voted,
-});
+const withVote = (question: Question, voted: boolean) => ({ ...sentQuestion(question), voted });
+
+/** The ports of questions to the other floors. */
+type Ports = Omit<QuestionPorts, "lists"> &
+  QuestionPushPorts & {
+    /** Whether this process has got all entries of a world up to a second ago. */
+    readonly isCurrent: (world: string) => boolean;
+  };
+
+/** Questions that the people in a room ask and vote for. */
+export function questionModule(ports: Ports) {
+  const lists = new ItemLists<Question>("question", ports.isCurrent);
+  return {
+    bound: bind(questions, { ...ports, lists }),
+    lists,
+    onEntry: questionPushes(ports),
+    forget: (world: string) => lists.forget(world),
+  } satisfies LiveModule & { lists: ItemLists<Question> };
+}

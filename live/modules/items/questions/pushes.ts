@@ -1,23 +1,31 @@
-import type {
-  Question,
-  QuestionStore,
-} from "../../../../db/contract/questions.js";
+import type { Question, QuestionStore } from "../../../../db/contract/questions.js";
 import type { EntryHandlers, EventOf } from "../../../module.js";
 import { isVisible } from "../../../../schemas/plain/items.js";
 import type { PermissionKey } from "../../../../schemas/plain/permissions.js";
 import type { FrameFor, Pushes } from "../../../delivery/push.js";
 import { pushFrame } from "../../../socket/frame.js";
 import { authorsOf, pushDeleted, pushPinned } from "../shared.js";
-import { sentQuestion } from "./shapes.js";
+import type { SentQuestion } from "../../../../schemas/live/questions.js";
+
+/** A question as clients get it. It says who asked only if that was so when it was asked. */
+export const sentQuestion = (question: Question): SentQuestion => ({
+  id: question.id,
+  content: question.content,
+  state: question.state,
+  answered: question.answered,
+  timestamp: new Date(question.timestamp).toISOString(),
+  room_id: question.room,
+  score: question.score,
+  is_pinned: question.is_pinned,
+  ...(question.named && question.sender !== null && { sender: question.sender }),
+});
 
 /** The key of the people who see a question. */
 const audienceOf = (isVisible: boolean): PermissionKey =>
   isVisible ? "question.read" : "question.moderate";
 
 const frameOf = (question: Question): Buffer =>
-  pushFrame("question.created_or_updated", {
-    question: sentQuestion(question),
-  });
+  pushFrame("question.created_or_updated", { question: sentQuestion(question) });
 
 /** What pushes about questions need. */
 export interface QuestionPushPorts {
@@ -34,17 +42,9 @@ export function questionPushes(ports: QuestionPushPorts): EntryHandlers {
     "question.saved": saved,
     "question.voted": voted,
     "question.deleted": (event) =>
-      pushDeleted(
-        pushes,
-        event,
-        "question",
-        event.question,
-        audienceOf(event.wasVisible),
-      ),
+      pushDeleted(pushes, event, "question", event.question, audienceOf(event.wasVisible)),
     "question.pinned": (event) =>
-      pushPinned(pushes, event, "question", event.question, () =>
-        pinned(event),
-      ),
+      pushPinned(pushes, event, "question", event.question, () => pinned(event)),
   };
 
   function saved(event: EventOf<"question.saved">): void {
@@ -60,9 +60,7 @@ export function questionPushes(ports: QuestionPushPorts): EntryHandlers {
       }
       // A moderator may have changed it once more since it was hidden. If the log no longer
       // has what readers saw, it is gone for them: so it is if it was deleted meanwhile.
-      const last = hidden
-        ? frameOf(hidden)
-        : pushFrame("question.deleted", { room, id });
+      const last = hidden ? frameOf(hidden) : pushFrame("question.deleted", { room, id });
       await send((_, view) => {
         if (!view.may("question.read", room)) return undefined;
         return view.may("question.moderate", room) ? now : last;
@@ -72,7 +70,6 @@ export function questionPushes(ports: QuestionPushPorts): EntryHandlers {
 
   function voted(event: EventOf<"question.voted">): void {
     const { world, room, question: id } = event;
-    const pace = { subject: id, authors: authorsOf(event) };
     pushes.push(
       { world, room },
       async (send, authors) => {
@@ -83,13 +80,12 @@ export function questionPushes(ports: QuestionPushPorts): EntryHandlers {
         const frameFor: FrameFor = ({ id, login }, view) => {
           // It may be hidden by now, and changed since.
           const isOwn = authors.has(id) && login?.user === question.sender;
-          const sees =
-            view.may(key, room) || (isOwn && view.may("question.read", room));
+          const sees = view.may(key, room) || (isOwn && view.may("question.read", room));
           return sees ? frame : undefined;
         };
         await send(frameFor);
       },
-      { pace },
+      { key: id, authors: authorsOf(event) },
     );
   }
 

@@ -1,0 +1,251 @@
+import { randomBytes } from "node:crypto";
+import { asyncapiDocument } from "../plugins/asyncapi/document.js";
+import { Failure } from "../schemas/plain/failure.js";
+import { defaultPermissionConfig } from "../schemas/plain/permissions.js";
+import { version } from "../schemas/plain/version.js";
+import { Room } from "../schemas/rooms.js";
+import { compileValidator } from "../schemas/validate.js";
+import { World, type WorldKey } from "../schemas/worlds.js";
+import type { Client } from "./client.js";
+import { LiveContract } from "./contract.js";
+import type { Row } from "./row.js";
+import { rows } from "./rows/index.js";
+import { type Access, HttpServer, type RowWorld, type Server } from "./server.js";
+import { NAME, SECRET, Stage } from "./stage.js";
+import { verify } from "./verify.js";
+
+/**
+ * How long nothing may arrive before a row, in milliseconds: the processes of a server tell each other
+ * of the people in rooms about once a second.
+ */
+const PRESENCE_SILENCE = 1500;
+
+/** How long a client waits for a frame, and a request for its answer, in milliseconds. */
+const TIMEOUT = 10_000;
+
+/** How many websockets a run has open at a time at most, and how many in all. */
+const MAX_OPEN = 32;
+const MAX_CONNECTIONS = 5_000;
+
+/** How many requests and commands a run sends in all at most. */
+const MAX_REQUESTS = 40_000;
+
+/** The issuer of the key that the users of the rows log in with. */
+const ISSUER = "foyer-conformance";
+
+/** The server of a run. */
+export interface Target {
+  /** Its address, or the addresses of its nodes, without a slash at the end. */
+  readonly urls: readonly [string, ...string[]];
+  readonly access: Access;
+  /** Another world of the server, for the audience `foreigner`. */
+  readonly foreign?: Access | undefined;
+}
+
+/** How a row ended. */
+export interface Outcome {
+  name: string;
+  status: "passed" | "failed" | "skipped";
+  /** The expected frames, and the received ones. */
+  faults?: readonly string[];
+  /** Why it was skipped. */
+  reason?: string;
+  milliseconds: number;
+}
+
+/** The rows whose names begin with one of the texts; all rows without a text. */
+export function rowsNamed(beginnings: readonly string[] = [""]): readonly [string, Row][] {
+  return Object.entries(rows).filter(([name]) =>
+    beginnings.some((beginning) => name.startsWith(beginning)),
+  );
+}
+
+const checkWorld = compileValidator(World);
+const checkRoom = compileValidator(Room);
+
+/** @throws {Failure} that names the fields of an answer that are wrong, and no values. */
+function demand(what: string, faults: object | undefined): void {
+  if (!faults) return;
+  throw new Failure(`an answer of the HTTP API is no ${what}: ${JSON.stringify(faults)}`);
+}
+
+const isOfSuite = (name: string): boolean => name.startsWith(NAME) || name.startsWith(SECRET);
+
+/**
+ * A server of strangers, in one of whose worlds all rows run. The world gets the settings of a
+ * new one and one more key, and has its own settings again at the end.
+ */
+export class BorrowedServer extends HttpServer implements Server {
+  readonly isCertain = false;
+  readonly #target: Target;
+  /** Names the users of this run. */
+  readonly #run = randomBytes(4).toString("hex");
+  readonly #userKey: WorldKey;
+  #rows = 0;
+  /** The world as it was, and its own keys. */
+  #before: World | undefined;
+  #keys: readonly WorldKey[] = [];
+  /** Whether a change of the world is pushed at all. */
+  #isPushed = true;
+
+  constructor(target: Target) {
+    const contract = new LiveContract(asyncapiDocument({ version }), true);
+    super(target.urls, { contract, timeout: TIMEOUT });
+    this.#target = target;
+    const secret = randomBytes(32).toString("hex");
+    this.#userKey = { issuer: ISSUER, audience: target.access.world, secret };
+  }
+
+  #send(method: string, path: string, body?: object, ...accepted: number[]) {
+    return this.request(this.#target.access, method, path, body, ...accepted);
+  }
+
+  /**
+   * Reads the worlds, and changes nothing.
+   * @throws {Failure} if they cannot be used.
+   */
+  async openWorlds(): Promise<void> {
+    const { access, foreign } = this.#target;
+    if (foreign) await this.request(foreign, "GET", "");
+    const world = await this.#send("GET", "");
+    demand("world", checkWorld(world)?.faults);
+    this.#before = world;
+    // A run that was killed leaves its key.
+    this.#keys = world.config.JWT_secrets.filter(({ issuer }: WorldKey) => issuer !== ISSUER);
+    const strange = (await this.#rooms()).find(({ name }) => !isOfSuite(name));
+    if (strange) {
+      throw new Failure(
+        `the world ${access.world} has rooms, such as ${strange.name}; create one for the suite`,
+      );
+    }
+  }
+
+  /**
+   * Deletes the remains of a killed run, on servers that list users also these. Only after
+   * `openWorlds`.
+   * @throws {Failure} if the key may not change the world.
+   */
+  async start(): Promise<void> {
+    await this.#deleteRooms();
+    const path = "users/?page_size=1000";
+    const { results = [] } = (await this.#send("GET", path, undefined, 403, 404, 405)) ?? {};
+    for (const { token_id, profile } of results) {
+      if (isOfSuite(String(profile?.display_name))) await this.#erase({ token_id });
+    }
+    // Fails now rather than in each row.
+    await this.prepare();
+  }
+
+  async prepare(): Promise<RowWorld> {
+    await this.#send("PATCH", "", {
+      title: NAME,
+      config: { JWT_secrets: [...this.#keys, this.#userKey] },
+      permission_config: defaultPermissionConfig,
+    });
+    const { access, foreign } = this.#target;
+    const tag = `${this.#run}-${++this.#rows}`;
+    return { ...access, tag, userKey: this.#userKey, otherKeys: this.#keys, foreign };
+  }
+
+  /** A change of the world that is made now is pushed after all that was done before. */
+  async gathered({ tag }: RowWorld, clients: readonly Client[]): Promise<void> {
+    if (this.#isPushed) {
+      const title = `${NAME} ${tag}`;
+      await this.#send("PATCH", "", { title });
+      const seen = await Promise.all(
+        clients.map((client) =>
+          client.sees("world.updated", (data) => data?.world?.title === title),
+        ),
+      );
+      this.#isPushed = seen.some(Boolean);
+    }
+    await this.silent(clients, PRESENCE_SILENCE);
+  }
+
+  settled(_world: RowWorld, clients: readonly Client[]): Promise<void> {
+    return this.silent(clients);
+  }
+
+  /**
+   * Runs a row. Only after `start`.
+   * @throws {Failure} if the run cannot go on.
+   */
+  async run(name: string, row: Row): Promise<Outcome> {
+    if (row.needs === "deleteWorld") {
+      const reason = "only the tests of Foyer can run it: no request deletes a world";
+      return { name, status: "skipped", reason, milliseconds: 0 };
+    }
+    const began = Date.now();
+    const faults: string[] = [];
+    try {
+      const stage = new Stage(this, await this.prepare(), row.as);
+      faults.push(...(await verify(stage, name, row)));
+      await this.#clear(stage);
+    } catch (error) {
+      faults.push(`preparing or cleaning up: ${(error as Error).message}`);
+    }
+    faults.push(...this.faults.splice(0));
+    this.#checkBounds();
+    const milliseconds = Date.now() - began;
+    if (faults.length === 0) return { name, status: "passed", milliseconds };
+    return { name, status: "failed", faults, milliseconds };
+  }
+
+  /** @throws {Failure} after a bound was reached, which is a fault of the suite. */
+  #checkBounds(): void {
+    const many =
+      (this.connections > MAX_CONNECTIONS && `more than ${MAX_CONNECTIONS} connections`) ||
+      (this.requests > MAX_REQUESTS && `more than ${MAX_REQUESTS} requests`);
+    if (many) throw new Failure(`the suite ended itself: it needs ${many}`);
+  }
+
+  override connect(world: string, turn: number): Promise<Client> {
+    if (this.open < MAX_OPEN) return super.connect(world, turn);
+    throw new Failure(`the suite needs more than ${MAX_OPEN} connections at a time`);
+  }
+
+  /** Deletes what a row made, as far as requests can. */
+  async #clear(stage: Stage): Promise<void> {
+    await stage.clear();
+    await this.#deleteRooms();
+    await Promise.all(stage.uids.map((uid) => this.#erase({ token_id: uid })));
+    const { foreign } = this.#target;
+    const foreigner = { token_id: stage.uidOf("foreigner") };
+    if (foreign) await this.request(foreign, "POST", "delete_user", foreigner, 403);
+  }
+
+  async #deleteRooms(): Promise<void> {
+    const left = (await this.#rooms()).filter(({ name }) => isOfSuite(name));
+    const paths = left.map(({ id }) => `rooms/${id}/`);
+    await Promise.all(paths.map((path) => this.#send("DELETE", path, undefined, 403)));
+  }
+
+  /** Erases a user, if there is one. */
+  async #erase(user: { token_id: string }): Promise<void> {
+    await this.#send("POST", "delete_user", user, 403);
+  }
+
+  async #rooms(): Promise<readonly Room[]> {
+    const answer = await this.#send("GET", "rooms/?page_size=1000");
+    const results: unknown = answer?.results;
+    if (!Array.isArray(results)) throw new Failure("the list of rooms has no results");
+    for (const room of results) demand("room", checkRoom(room)?.faults);
+    return results;
+  }
+
+  /**
+   * Cleans up, and gives the world its settings back. Only after `openWorlds`.
+   * @throws {Failure} if the world could not be restored.
+   */
+  async close(): Promise<void> {
+    const { title, config, permission_config } = this.#before!;
+    let fault: Error | undefined;
+    const note = (error: Error) => void (fault ??= error);
+    await this.#deleteRooms().catch(note);
+    const restored = { title, config: { ...config, JWT_secrets: this.#keys }, permission_config };
+    await this.#send("PATCH", "", restored).catch(note);
+    if (!fault) return;
+    const { world } = this.#target.access;
+    throw new Failure(`the world ${world} is not as it was: ${fault.message}`);
+  }
+}

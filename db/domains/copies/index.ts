@@ -1,0 +1,196 @@
+import { countedBy, type Row, TABLES, type Value } from "../../copies/tables.js";
+import { takenAs } from "../../copies/taken.js";
+import { worldIn } from "../../copies/records.js";
+import { StoreError } from "../../contract/store.js";
+import type { OwnRoomRow } from "../../rules/room-rows.js";
+import type { WorldRow } from "../../rules/rows.js";
+import { derivedOf } from "../../rules/user-rows.js";
+import { domain, type DomainLog } from "../domain.js";
+import type { Inserted, Reading, Sql } from "../sql.js";
+import { insertRooms } from "../rooms/writes.js";
+import { removeSlice, touchHidden } from "../worlds/removal.js";
+import { claimWorld, expectFreeWorld, showWorld } from "../worlds/writes.js";
+
+const copyReads = (sql: Reading) => ({
+  /** @throws {StoreError} `taken` on `id` or `domain`. */
+  expectFree: (world: string, itsDomain: string): Promise<void> =>
+    expectFreeWorld(sql, world, itsDomain),
+
+  /** Refuses the ids that rows of another world have. @throws {StoreError} `taken`. */
+  expectFreeIds: (_world: string, table: string, ids: readonly string[]): Promise<void> =>
+    expectFreeIds(sql, table, ids),
+});
+
+async function expectFreeIds(sql: Sql, table: string, ids: readonly string[]): Promise<void> {
+  if (ids.length === 0) return;
+  const found = await sql.value<string>(`SELECT id FROM ${table} WHERE id = ANY ($1)`, [ids]);
+  if (found !== undefined) throw takenAs(table, found);
+}
+
+/** The columns that other rows change later. */
+const DERIVED = new Map(
+  TABLES.map(({ name, columns }) => [
+    name,
+    Object.fromEntries(
+      columns.flatMap((column) =>
+        column.derived === undefined ? [] : [[column.name, column.derived]],
+      ),
+    ),
+  ]),
+);
+
+/** The tables whose ids are unique among all worlds. */
+const ALONE = new Set(
+  TABLES.filter(({ unique }) => unique.some((columns) => columns.join() === "id")).map(
+    ({ name }) => name,
+  ),
+);
+
+/** The tables whose numbers columns of others name. */
+const COUNTED = new Set(
+  TABLES.flatMap(({ columns }) => columns.map(countedBy)).filter(
+    (name) => name !== undefined && name !== "chat_events",
+  ),
+);
+
+/** The votes that a row has from others. */
+const TALLIES: Readonly<Record<string, { column: string; text: string }>> = {
+  question_votes: {
+    column: "question",
+    text: "UPDATE questions SET score = score + $3 WHERE world_id = $1 AND number = $2",
+  },
+  poll_votes: {
+    column: "option",
+    text: "UPDATE poll_options SET votes = votes + $3 WHERE world_id = $1 AND number = $2",
+  },
+};
+
+const LAST_EVENT = "SELECT max(id) FROM chat_events WHERE world_id = $1";
+
+const FILE_BYTES = `UPDATE worlds SET file_bytes = (SELECT coalesce(sum(size), 0) FROM files
+  WHERE world_id = $1) WHERE id = $1`;
+
+const SHOWN = "UPDATE world_ids SET touched = NULL WHERE id = $1 AND touched IS NOT NULL";
+
+/** The writes of an import: each is one slice of it. */
+const copyWrites = (sql: Sql, log: DomainLog) => ({
+  /**
+   * Takes the id of a world that is not shown yet.
+   * @returns the number before the first that its events may have. Events of an import that was
+   * abandoned may still be there, under numbers that the log has not given.
+   * @throws {StoreError} `taken` on `id` or `domain`.
+   */
+  async stage(world: string, row: WorldRow): Promise<number> {
+    await claimWorld(sql, row);
+    const last = await sql.value<number | null>(LAST_EVENT, [world]);
+    return Math.max(log.next(world) - 1, last ?? 0);
+  },
+
+  /**
+   * Loads rows of a table into a world that is not shown yet.
+   * @param columns of the rows.
+   * @returns the numbers that the rows got, if other tables refer to them.
+   * @throws {StoreError} `taken`.
+   */
+  async load(
+    world: string,
+    table: string,
+    columns: readonly string[],
+    rows: readonly Row[],
+  ): Promise<readonly number[]> {
+    if (!(await touchHidden(sql, world))) throw abandoned(world);
+    if (rows.length === 0) return [];
+    const named = rows.map((row): Record<string, Value> =>
+      Object.fromEntries(columns.map((name, i) => [name, row[i]!])),
+    );
+    if (ALONE.has(table)) {
+      await expectFreeIds(
+        sql,
+        table,
+        named.map(({ id }) => id as string),
+      );
+    }
+    const isCounted = COUNTED.has(table);
+    const last = isCounted ? await sql.value<number | null>(lastOf(table), [world]) : 0;
+    try {
+      await (table === "rooms"
+        ? insertRooms(sql, world, named as unknown as OwnRoomRow[])
+        : insertRows(sql, table, named));
+    } catch (error) {
+      // Only two rows of the document can be in conflict, as the world is new.
+      const { code = "" } = error as { code?: string };
+      if (!/^(SQLITE_CONSTRAINT|23)/.test(code)) throw error;
+      throw takenAs(table, undefined);
+    }
+    const tally = TALLIES[table];
+    if (tally) await addVotes(sql, world, tally, named);
+    return isCounted ? sql.column<number>(numbersOf(table), [world, last ?? 0]) : [];
+  },
+
+  /**
+   * Shows a world whose rows are all there.
+   * @param last the id of its last event.
+   * @throws {StoreError} `taken` on `domain`.
+   */
+  async show(world: string, row: WorldRow, last: number): Promise<WorldRow> {
+    if ((await sql.run(SHOWN, [world])) === 0) throw abandoned(world);
+    const shown = await showWorld(sql, worldIn(row));
+    await sql.run(FILE_BYTES, [world]);
+    log.skip(world, last + 1 - log.next(world));
+    log.appendToAll(world, { type: "world.created" });
+    return shown;
+  },
+
+  /** Removes rows of a world that is not shown yet. @returns whether nothing is left. */
+  drop: (world: string, rows: number): Promise<boolean> => removeSlice(sql, log, world, rows),
+});
+
+/** The maintenance job has removed what was loaded, as there was no slice for a minute. */
+const abandoned = (world: string): StoreError =>
+  new StoreError("busy", `The import of the world ${world} was interrupted. Try again.`);
+
+const lastOf = (table: string) => `SELECT max(number) FROM ${table} WHERE world_id = $1`;
+
+const numbersOf = (table: string) =>
+  `SELECT number FROM ${table} WHERE world_id = $1 AND number > $2 ORDER BY number`;
+
+async function insertRows(
+  sql: Sql,
+  table: string,
+  rows: readonly Record<string, Value>[],
+): Promise<void> {
+  const noContent = sql.engine === "sqlite" ? new Uint8Array() : null;
+  const derived = DERIVED.get(table);
+  const whole = rows.map((row): Inserted => {
+    if (table === "users") return { ...row, ...derivedOf(row.profile as string | null) };
+    if (table === "chat_events") return { ...row, content: row.content ?? noContent };
+    return { ...row, ...derived };
+  });
+  await sql.insert(table, whole);
+}
+
+async function addVotes(
+  sql: Sql,
+  world: string,
+  { column, text }: { column: string; text: string },
+  rows: readonly Record<string, Value>[],
+): Promise<void> {
+  for (const [number, votes] of countsOf(rows.map((row) => row[column]))) {
+    await sql.run(text, [world, number, votes]);
+  }
+}
+
+function countsOf<T>(values: readonly T[]): Map<T, number> {
+  const counts = new Map<T, number>();
+  for (const value of values) counts.set(value, (counts.get(value) ?? 0) + 1);
+  return counts;
+}
+
+/** Copies of worlds on their way into the tables. */
+export const copies = domain({
+  reads: copyReads,
+  writes: copyWrites,
+  parameters: { stage: 2, load: 4, show: 3, drop: 2 },
+  // Only one world at a time may claim an id or a domain.
+  exclusive: { stage: () => true, show: () => true },
+});

@@ -1,0 +1,139 @@
+import type { Ballot, Poll, PollSelection, Voters } from "../contract/polls.js";
+import {
+  ballotsIn,
+  type OptionRow,
+  POLL_FIELDS,
+  POLL_OVERHEAD,
+  type PollRow,
+  toPoll,
+} from "../rules/poll-rows.js";
+import type { Sql } from "./sql.js";
+
+// A poll and its options come as the lines of one statement, so that each long text comes once.
+
+/** A poll, or an option of one. */
+export type Line = Omit<PollRow, "number"> & {
+  /** The number of the poll. */
+  poll: number;
+  /** The number of the option; null, with what follows, for the poll itself, which comes first. */
+  option: number | null;
+  position: number;
+  votes: number;
+};
+
+/** A poll and its options in their order. */
+export interface WholePoll {
+  row: PollRow;
+  options: OptionRow[];
+}
+
+/** The columns of a {@link Line} of `polls AS p`. */
+export const OF_POLL = `p.number AS poll, NULL AS option, NULL AS position, NULL AS votes,
+  p.room_id AS room, ${POLL_FIELDS.map((name) => `p.${name}`).join()}`;
+
+/** The columns of a {@link Line} of `poll_options AS o`. */
+export const OF_OPTION = `o.poll, o.number, o.position, o.votes, NULL, ${POLL_FIELDS.map((name) =>
+  name === "id" || name === "content" ? `o.${name}` : "NULL",
+).join()}`;
+
+/** Joins the options of `polls AS p`. They keep the order of the text. */
+export const WITH_OPTIONS = "polls AS p CROSS JOIN poll_options AS o";
+export const ITS_OPTIONS = "o.world_id = $1 AND o.poll = p.number";
+
+/** The order of lines. */
+export const BY_AGE = "ORDER BY poll, position NULLS FIRST, option";
+
+/** The lines of the polls that meet a condition. */
+const linesWhere = (condition: string) =>
+  `SELECT ${OF_POLL} FROM polls AS p WHERE ${condition}
+   UNION ALL SELECT ${OF_OPTION} FROM ${WITH_OPTIONS} WHERE ${condition} AND ${ITS_OPTIONS} ${BY_AGE}`;
+
+/** @param lines in the order {@link BY_AGE}. */
+export function wholePolls(lines: readonly Line[]): WholePoll[] {
+  const polls: WholePoll[] = [];
+  for (const line of lines) {
+    const { poll, option, id, content, position, votes } = line;
+    if (option === null) {
+      polls.push({ row: { ...line, number: poll }, options: [] });
+      continue;
+    }
+    const order = position;
+    polls.at(-1)!.options.push({ number: option, poll, id, content, order, votes });
+  }
+  return polls;
+}
+
+const IN_ROOM = "p.world_id = $1 AND p.room_id = $2";
+
+const GET = linesWhere(`${IN_ROOM} AND p.id = $3`);
+
+// A pinned poll comes first, and is listed however large it is.
+const LIST = `WITH newest AS (
+    SELECT p.number, p.is_pinned, p.content FROM polls AS p
+    WHERE ${IN_ROOM} AND ($3 OR p.state IN ('open', 'closed'))
+    ORDER BY p.is_pinned DESC, p.number DESC LIMIT $4),
+  sized AS (
+    SELECT number, is_pinned, sum(length(content) + ${POLL_OVERHEAD} + (
+        SELECT coalesce(sum(length(o.content) + ${POLL_OVERHEAD}), 0) FROM poll_options AS o
+        WHERE o.world_id = $1 AND o.poll = newest.number))
+      OVER (ORDER BY is_pinned DESC, number DESC) AS size
+    FROM newest),
+  listed AS (SELECT number FROM sized WHERE is_pinned = 1 OR size <= $5)
+  ${linesWhere("p.world_id = $1 AND p.number IN (SELECT number FROM listed)")}`;
+
+const ALL = Number.MAX_SAFE_INTEGER;
+
+// The order of the tables is the order in which SQLite looks into them.
+const BALLOTS = `SELECT p.id AS poll, o.id AS option FROM poll_ballots AS b
+  CROSS JOIN polls AS p CROSS JOIN poll_votes AS v CROSS JOIN poll_options AS o
+  WHERE b.world_id = $1 AND b.user_id = $3 AND p.world_id = $1 AND p.number = b.poll AND p.room_id = $2
+    AND v.world_id = $1 AND v.ballot = b.number AND o.world_id = $1 AND o.number = v.option
+  ORDER BY p.number, o.position, o.number`;
+
+const VOTERS = `SELECT p.changed, b.user_id AS id, EXISTS (
+    SELECT 1 FROM poll_votes WHERE world_id = $1 AND ballot = b.number) AS voted
+  FROM polls AS p LEFT JOIN poll_ballots AS b ON b.world_id = $1 AND b.poll = p.number
+    AND b.changed > $4 AND b.user_id IS NOT NULL
+  WHERE ${IN_ROOM} AND p.id = $3`;
+
+const toPolls = (lines: readonly Line[]): Poll[] =>
+  wholePolls(lines).map(({ row, options }) => toPoll(row, options));
+
+/** The reads of polls. */
+export const pollReads = (sql: Sql) => ({
+  get: async (world: string, room: string, id: string): Promise<Poll | undefined> =>
+    toPolls(await sql.all<Line>(GET, [world, room, id]))[0],
+
+  async list(
+    world: string,
+    room: string,
+    { limit, size = Infinity, isPublic = false }: PollSelection,
+  ): Promise<Poll[]> {
+    // There is no whole number for what is not bounded.
+    const bounds = [limit, size].map((it) => Math.min(it, ALL));
+    const params = [world, room, !isPublic, ...bounds];
+    return toPolls(await sql.all<Line>(LIST, params));
+  },
+
+  ballots: async (world: string, room: string, user: string): Promise<Ballot[]> =>
+    ballotsIn(await sql.all<{ poll: string; option: string }>(BALLOTS, [world, room, user])),
+
+  async voters(
+    world: string,
+    room: string,
+    id: string,
+    since: number,
+  ): Promise<Voters | undefined> {
+    const rows = await sql.all<{
+      changed: number;
+      id: string | null;
+      voted: unknown;
+    }>(VOTERS, [world, room, id, since]);
+    const [first] = rows;
+    if (!first) return undefined;
+    return {
+      changed: first.changed,
+      users: rows.flatMap(({ id, voted }) => (id === null ? [] : { id, voted: Boolean(voted) })),
+    };
+  },
+});

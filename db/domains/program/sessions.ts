@@ -1,0 +1,150 @@
+import type { Faults } from "../../../schemas/errors.js";
+import type {
+  Session,
+  SessionChanges,
+  SessionDraft,
+  Warning,
+} from "../../../schemas/program/program.js";
+import type { Refused } from "../../contract/program.js";
+import { absent, expectVersion } from "../../rules/preconditions.js";
+import {
+  overlaps,
+  refused,
+  refusedSize,
+  sessionFaults,
+  withTimes,
+} from "../../rules/program-checks.js";
+import {
+  changedFields,
+  isSameRow,
+  newSession,
+  SESSION_COLUMNS,
+  sessionOf,
+  sessionRow,
+  type SessionRow,
+  sizeOfRow,
+} from "../../rules/program-rows.js";
+import type { DomainLog } from "../domain.js";
+import type { Sql } from "../sql.js";
+import { isRoom, isWorld, knownSpeakers, tooLarge } from "./context.js";
+import { removeSessions, storeSessions } from "./rows.js";
+import { Changes } from "./stamps.js";
+
+const GET = `SELECT ${SESSION_COLUMNS} FROM program_sessions WHERE world_id = $1 AND id = $2`;
+
+const IMPORTED = "SELECT id FROM program_sessions WHERE world_id = $1 AND import_id = $2";
+
+const OVERLAPPING = `SELECT ${SESSION_COLUMNS} FROM program_sessions
+  WHERE world_id = $1 AND room_id = $2 AND starts_at < $3 AND ends_at > $4
+  ORDER BY starts_at, title, id LIMIT 51`;
+
+/** A session as a write leaves it. */
+export interface StoredSession {
+  readonly row: SessionRow;
+  readonly warnings: readonly Warning[];
+}
+
+/** The writes of sessions. */
+export const sessionWrites = (sql: Sql, log: DomainLog) => ({
+  async createSession(world: string, draft: SessionDraft): Promise<StoredSession | Refused> {
+    if (!(await isWorld(sql, world))) throw absent("world");
+    const { session, faults } = await checked(sql, world, newSession(draft));
+    if (faults) return refused(faults);
+    const row = sessionRow(session, 1);
+    const growth = { sessions: 1, characters: sizeOfRow(row) };
+    const large = await tooLarge(sql, world, growth);
+    if (large) return refusedSize(large);
+    await storeSessions(sql, world, [row]);
+    const changes = new Changes();
+    changes.session(session);
+    await changes.store(sql, world);
+    log.append(world, { type: "session.created", session: session.id });
+    return { row, warnings: await warningsOf(sql, world, session) };
+  },
+
+  async updateSession(
+    world: string,
+    id: string,
+    asked: SessionChanges,
+    versions?: readonly string[],
+  ): Promise<StoredSession | Refused> {
+    const row = await find(sql, world, id, versions);
+    const before = sessionOf(row).value;
+    const { session, faults } = await checked(sql, world, { ...before, ...asked, id });
+    if (faults) return refused(faults);
+    const after = sessionRow(session, row.revision + 1);
+    if (isSameRow(row, after)) {
+      log.append(world, { type: "session.updated", session: id });
+      return { row, warnings: await warningsOf(sql, world, session) };
+    }
+    const growth = { characters: sizeOfRow(after) - sizeOfRow(row) };
+    const large = await tooLarge(sql, world, growth);
+    if (large) return refusedSize(large);
+    await storeSessions(sql, world, [after]);
+    const changes = new Changes();
+    changes.session(before);
+    changes.session(session);
+    await changes.store(sql, world);
+    const fields = changedFields(before, session);
+    log.append(world, { type: "session.updated", session: id, fields });
+    return { row: after, warnings: await warningsOf(sql, world, session) };
+  },
+
+  async deleteSession(world: string, id: string, versions?: readonly string[]): Promise<void> {
+    const before = sessionOf(await find(sql, world, id, versions)).value;
+    await removeSessions(sql, world, [id]);
+    const changes = new Changes();
+    changes.session(before);
+    await changes.store(sql, world);
+    log.append(world, { type: "session.deleted", session: id });
+  },
+});
+
+/** @throws {StoreError} `absent` or `changed`. */
+async function find(
+  sql: Sql,
+  world: string,
+  id: string,
+  versions: readonly string[] | undefined,
+): Promise<SessionRow> {
+  const row = await sql.one<SessionRow>(GET, [world, id]);
+  if (!row) throw absent("session");
+  expectVersion(() => sessionOf(row).version, versions);
+  return row;
+}
+
+/** A session with its times in UTC, and all that is wrong with it. */
+async function checked(
+  sql: Sql,
+  world: string,
+  given: Session,
+): Promise<{ session: Session; faults: Faults | undefined }> {
+  const { session, faults: times } = withTimes(given);
+  const { room_id, speaker_ids, import_id } = session;
+  const hasRoom = await isRoom(sql, world, room_id);
+  const speakers = await knownSpeakers(sql, world, speaker_ids);
+  const imported =
+    import_id === null ? undefined : await sql.value<string>(IMPORTED, [world, import_id]);
+  const others = sessionFaults(session, {
+    isRoom: () => hasRoom,
+    isSpeaker: (id) => speakers.has(id),
+    imported: () => imported,
+  });
+  const faults = times || others ? { ...times, ...others } : undefined;
+  return { session, faults };
+}
+
+async function warningsOf(sql: Sql, world: string, session: Session): Promise<Warning[]> {
+  const { room_id, starts_at, ends_at } = session;
+  if (room_id === null || starts_at === null || ends_at === null) return [];
+  const rows = await sql.all<SessionRow>(OVERLAPPING, [
+    world,
+    room_id,
+    Date.parse(ends_at),
+    Date.parse(starts_at),
+  ]);
+  return overlaps(
+    session,
+    rows.map((row) => sessionOf(row).value),
+  );
+}

@@ -1,0 +1,91 @@
+import type { CachedReads } from "../cache.js";
+import type { Value } from "../copies/tables.js";
+import type { ChatEvent, MessageSearch } from "../contract/chat.js";
+import type { RoomSelection, UserSearch } from "../contract/store.js";
+import type { RoomRow } from "../rules/room-rows.js";
+import type { UserRow } from "../rules/rows.js";
+
+/** A row by the names of its columns. SQLite has blobs in place of erased texts. */
+export type Inserted = Readonly<Record<string, Value | Uint8Array>>;
+
+/**
+ * Statements of SQL on either engine. A text is written once, in the SQL that both engines have
+ * in common ([DESIGN.md](../DESIGN.md#a-domain-of-the-store) says what that is), with
+ * parameters `$1`, `$2` and so on. It is prepared once, so there are few texts, and no values in
+ * them. Numbers are whole, and exact in a double.
+ */
+export interface Sql {
+  /** Which engine it is, for what the engines store in different forms. */
+  readonly engine: "sqlite" | "postgres";
+  /** All rows. */
+  all<R extends object>(text: string, params?: readonly unknown[]): Promise<R[]>;
+  /** The first row. */
+  one<R extends object>(text: string, params?: readonly unknown[]): Promise<R | undefined>;
+  /** The first column of the first row. */
+  value<T>(text: string, params?: readonly unknown[]): Promise<T | undefined>;
+  /** The first column of all rows. */
+  column<T>(text: string, params?: readonly unknown[]): Promise<T[]>;
+  /** How many rows a statement changed. */
+  run(text: string, params?: readonly unknown[]): Promise<number>;
+  /**
+   * Inserts rows into a table, in their order.
+   * @param rows their columns by name; all have the columns of the first.
+   * @param conflict the clause `ON CONFLICT`. Then no two rows may have the same key.
+   */
+  insert(table: string, rows: readonly Inserted[], conflict?: string): Promise<void>;
+}
+
+/** What is cached. With PostgreSQL, entries of the log about one kind make none of another stale. */
+export type CachedKind = "worlds" | "rooms" | "users";
+
+/** The parameters and the result of each kind of search. */
+interface Searches {
+  rooms: [wanted: Omit<RoomSelection, "signal">, found: { count: number; rows: RoomRow[] }];
+  users: [wanted: UserSearch, found: { count: number; rows: UserRow[] }];
+  messages: [
+    wanted: MessageSearch & { channel: string },
+    /** No rows if too many messages have to be indexed first. */
+    found: { rows: ChatEvent[] | undefined },
+  ];
+}
+
+/** The kind of the records of a search. */
+export type SearchKind = keyof Searches;
+
+/** The parameters of a search. */
+export type Wanted<K extends SearchKind> = Searches[K][0];
+
+/** The result of a search. */
+export type Found<K extends SearchKind> = Searches[K][1];
+
+/** The statements of reads. Each sees all that is committed. */
+export interface Reading extends Sql {
+  /** Several statements that see one moment. They wait for nothing else in between. */
+  snapshot<T>(read: (sql: Sql) => Promise<T>): Promise<T>;
+  /**
+   * A cache of what these statements read of one kind.
+   * @param size the bound for all values together, in characters of what was read.
+   */
+  cached<V>(kind: CachedKind, size?: number): CachedReads<V>;
+  /**
+   * Waits for the turn of a search, and runs it.
+   * @param signal aborts when the client no longer waits for the answer.
+   * @throws {StoreError} `busy` when too many searches of the world wait, or if it is aborted
+   *   before its turn; and the errors of the search.
+   */
+  search<K extends SearchKind>(
+    kind: K,
+    world: string,
+    wanted: Wanted<K>,
+    signal?: AbortSignal,
+  ): Promise<Found<K>>;
+}
+
+/** Makes the texts of statements once for each engine, from what only this engine knows. */
+export function perEngine<D, T>(
+  dialects: Readonly<Record<Sql["engine"], D>>,
+  make: (dialect: D) => T,
+): (sql: Pick<Sql, "engine">) => T {
+  const made = { sqlite: make(dialects.sqlite), postgres: make(dialects.postgres) };
+  return ({ engine }) => made[engine];
+}

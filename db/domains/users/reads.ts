@@ -1,0 +1,138 @@
+import type {
+  UserPage,
+  UserRecord,
+  UserSearch,
+  UserSelection,
+  Visitor,
+} from "../../contract/store.js";
+import { following, rangeOf, USER_ORDERS } from "../../rules/pages.js";
+import { pageTooLarge } from "../../rules/preconditions.js";
+import {
+  IS_KNOWN,
+  LISTED_COLUMNS,
+  type ListedUserRow,
+  toListed,
+  toUser,
+  USER_COLUMNS,
+  type UserRow,
+} from "../../rules/rows.js";
+import { IS_PERSON } from "../../rules/user-kinds.js";
+import { BY_NAME, MAX_BLOCKED_SIZE, MAX_USER_PAGE } from "../../rules/user-rows.js";
+import { perEngine, type Reading, type Sql } from "../sql.js";
+
+/** A page of users, and the number of users on all pages. */
+export interface FoundRows<T = UserRow> {
+  count: number;
+  rows: T[];
+}
+
+/**
+ * A statement for {@link readPage}.
+ * @param from common table expressions, of which `page` has the users.
+ * @param count how many there are on all pages.
+ */
+export const pageStatement = (from: string, count: string, order: string) =>
+  `WITH ${from},
+   sized AS (SELECT count(*) > 1 AND sum(coalesce(length(profile), 0)
+       + coalesce(length(traits), 0)) > ${MAX_USER_PAGE} AS large FROM page)
+   SELECT sized.large, (${count}) AS count, page.*
+   FROM sized LEFT JOIN page ON NOT sized.large ORDER BY ${order}`;
+
+/**
+ * Reads a page of users. A page with one user is never refused.
+ * @param statement made by {@link pageStatement}.
+ * @throws {StoreError} `large`.
+ */
+export async function readPage<T extends UserRow = UserRow>(
+  sql: Sql,
+  statement: string,
+  params: readonly unknown[],
+): Promise<FoundRows<T>> {
+  const rows = await sql.all<T & { count: number; large: boolean | number }>(statement, params);
+  const [{ count, large }] = rows as [(typeof rows)[0]];
+  if (large) throw pageTooLarge();
+  // An empty page is a row of nulls.
+  return { count, rows: rows.filter(({ id }) => (id as unknown) !== null) };
+}
+
+const GET = `SELECT ${USER_COLUMNS} FROM users WHERE world_id = $1 AND id = ANY ($2)`;
+
+/** The users of a world with some ids, in any order. */
+export const getUsers = (sql: Sql, world: string, ids: readonly string[]): Promise<UserRow[]> =>
+  sql.all<UserRow>(GET, [world, ids]);
+
+const finding = (name: "token_id" | "client_id") =>
+  `SELECT ${USER_COLUMNS} FROM users
+   WHERE world_id = $1 AND foyer_digest(${name}) = foyer_digest($2) AND ${name} = $2`;
+
+const FIND_BY_TOKEN = finding("token_id");
+const FIND_BY_CLIENT = finding("client_id");
+
+/** The names of a user; with both, the `uid` counts. */
+export type UserNames = Pick<Visitor, "tokenId" | "clientId">;
+
+/** The user of a name. */
+export const findUser = (
+  sql: Sql,
+  world: string,
+  { tokenId, clientId }: UserNames,
+): Promise<UserRow | undefined> =>
+  tokenId === undefined
+    ? sql.one<UserRow>(FIND_BY_CLIENT, [world, clientId])
+    : sql.one<UserRow>(FIND_BY_TOKEN, [world, tokenId]);
+
+const FIND_BY_PRETALX = perEngine(
+  {
+    sqlite: "TRUE",
+    postgres:
+      "foyer_digest(pretalx_id) = ANY (ARRAY(SELECT foyer_digest(name) FROM unnest($2) AS name))",
+  },
+  (isIndexed) => `SELECT ${USER_COLUMNS} FROM users
+    WHERE world_id = $1 AND pretalx_id = ANY ($2) AND pretalx_id IS NOT NULL AND ${isIndexed}`,
+);
+
+// Only ids are summed up, as profiles may be large.
+const BLOCKED = `SELECT ${USER_COLUMNS} FROM users
+  WHERE world_id = $1 AND id IN (
+    SELECT id FROM (
+      SELECT id, sum(coalesce(length(profile), 0)) OVER (ORDER BY ${BY_NAME}) AS size
+      FROM users WHERE world_id = $1 AND id IN (
+        SELECT blocked_id FROM blocks WHERE world_id = $1 AND user_id = $2)) AS sized
+    WHERE size <= ${MAX_BLOCKED_SIZE})
+  ORDER BY ${BY_NAME}`;
+
+const listing = (order: string, where: string) =>
+  pageStatement(
+    `page AS (
+       SELECT ${LISTED_COLUMNS} FROM users
+       WHERE world_id = $1 AND ${IS_KNOWN} AND ${IS_PERSON} AND ${where}
+       ORDER BY ${order} LIMIT $2 OFFSET $3)`,
+    `SELECT count(*) FROM users WHERE world_id = $1 AND ${IS_KNOWN} AND ${IS_PERSON}`,
+    order,
+  );
+
+/** The reads of users that are not cached. */
+export const userReads = (sql: Reading) => ({
+  search: (world: string, search: UserSearch, signal?: AbortSignal): Promise<FoundRows> =>
+    sql.search("users", world, search, signal),
+
+  byPretalx: async (world: string, ids: readonly string[]): Promise<UserRecord[]> =>
+    (await sql.all<UserRow>(FIND_BY_PRETALX(sql), [world, ids])).map(toUser),
+
+  blocked: async (world: string, id: string): Promise<UserRecord[]> =>
+    (await sql.all<UserRow>(BLOCKED, [world, id])).map(toUser),
+
+  async list(world: string, selection: UserSelection): Promise<UserPage> {
+    const { limit, offset } = rangeOf(selection, Number.MAX_SAFE_INTEGER);
+    const { ordering = "created", after } = selection;
+    const order = USER_ORDERS[ordering];
+    const where = after ? following(order, (i) => `$${4 + i}`) : "TRUE";
+    const { count, rows } = await readPage<ListedUserRow>(sql, listing(order, where), [
+      world,
+      limit,
+      offset,
+      ...(after ?? []),
+    ]);
+    return { count, users: rows.map(toListed) };
+  },
+});

@@ -1,0 +1,214 @@
+import { isDeepStrictEqual } from "node:util";
+import type { WorldCopy } from "../../../schemas/documents/world-document.js";
+import type { WorldChanges, WorldConfig } from "../../../schemas/worlds.js";
+import type { WorldSettings } from "../../contract/store.js";
+import { absent, expectNoted, expectVersion } from "../../rules/preconditions.js";
+import { readWorld, sameValues, WORLD_COLUMNS, type WorldRow } from "../../rules/rows.js";
+import {
+  changedWorld,
+  configuredWorld,
+  expectFreeDomain,
+  hostOf,
+  isFoundOtherwise,
+  newWorldRow,
+  signersOf,
+  takenWorld,
+  worldFieldChanges,
+} from "../../rules/world-rows.js";
+import type { DomainLog } from "../domain.js";
+import type { Sql } from "../sql.js";
+import { hideWorld, removeSlice } from "./removal.js";
+import type { PermissionConfig } from "../../../schemas/plain/permissions.js";
+import { datesChanged, editorsChanged, viewersChanged } from "../program/stamps.js";
+
+/** Renews the versions of a program that depend on what changed of its world. */
+async function renewProgram(sql: Sql, before: WorldRow, after: WorldRow): Promise<void> {
+  const isOther = <T>(column: T, after: T, valueOf: (column: T) => unknown) =>
+    column !== after && !isDeepStrictEqual(valueOf(column), valueOf(after));
+  const [rules, newRules] = [before.permission_config, after.permission_config];
+  if (isOther(rules, newRules, viewersIn)) await viewersChanged(sql, after.id);
+  if (isOther(rules, newRules, editorsIn)) await editorsChanged(sql, after.id);
+  if (isOther(before.config, after.config, datesIn)) {
+    await datesChanged(sql, after.id);
+  }
+}
+
+const rulesIn = (column: string) => JSON.parse(column) as PermissionConfig;
+
+/** The rule for rooms without one of their own. */
+const viewersIn = (column: string) => rulesIn(column)["room.view"];
+
+const editorsIn = (column: string) => {
+  const rules = rulesIn(column);
+  return rules["program.update"] ?? rules["room.update"];
+};
+
+/** What comes with every program. */
+function datesIn(column: string): unknown[] {
+  const { event, timezone } = JSON.parse(column) as Record<string, unknown>;
+  return [event, timezone];
+}
+
+const SELECT = `SELECT ${WORLD_COLUMNS} FROM worlds WHERE id = $1`;
+
+// Unchanged values are not written again, as they may be large.
+const UPDATE = `UPDATE worlds SET title = $2, config = coalesce($3, config),
+    permission_config = coalesce($4, permission_config), domain = $5, revision = $6
+  WHERE id = $1`;
+
+// In ASCII, the semicolon follows the colon, so all ports are between them.
+const SELECT_RIVALS = `SELECT domain FROM worlds
+  WHERE id <> $1 AND (domain IN ($2, $3) OR (domain > $2 || ':' AND domain < $2 || ';'))`;
+
+const CLEAR_ISSUERS = "DELETE FROM world_issuers WHERE world_id = $1";
+
+const SELECT_FILES = "SELECT key FROM files WHERE world_id = $1";
+
+/** The writes of worlds. They return rows, as records cannot come from another thread. */
+export const worldWrites = (sql: Sql, log: DomainLog) => ({
+  async create(id: string, world: WorldCopy["world"]): Promise<WorldRow> {
+    const row = await addWorld(sql, world);
+    log.appendToAll(id, { type: "world.created" });
+    return row;
+  },
+
+  async update(id: string, changes: WorldChanges, versions?: readonly string[]): Promise<WorldRow> {
+    const old = await find(sql, id, versions);
+    const row = changedWorld(old, changes);
+    if (isFoundOtherwise(old, row)) {
+      await sql.run(CLEAR_ISSUERS, [id]);
+      await insertIssuers(sql, id, JSON.parse(row.config) as WorldConfig);
+    }
+    return save(sql, log, old, row);
+  },
+
+  configure: (
+    id: string,
+    settings: WorldSettings,
+    versions?: readonly string[],
+  ): Promise<WorldRow> => configureWorld(sql, log, id, settings, versions),
+
+  async delete(id: string, noted?: readonly string[]): Promise<string[]> {
+    const keys = await sql.column<string>(SELECT_FILES, [id]);
+    expectNoted(keys, noted);
+    if (!(await hideWorld(sql, id))) throw absent("world");
+    await sql.run(CLEAR_ISSUERS, [id]);
+    // A world that gets this id does not show what happened before.
+    await sql.run("UPDATE log_heads SET pruned = $2 WHERE world_id = $1", [id, log.next(id)]);
+    await log.eraseAudit(id);
+    log.appendToAll(id, { type: "world.deleted" });
+    log.erasedData(id);
+    return keys;
+  },
+
+  /** Removes some rows of a world that is deleted. @returns whether nothing is left. */
+  remove: (id: string, rows: number): Promise<boolean> => removeSlice(sql, log, id, rows),
+});
+
+/** Creates a world, inside a write of all worlds. @throws {StoreError} `taken` on `id` or `domain`. */
+async function addWorld(sql: Sql, world: WorldCopy["world"]): Promise<WorldRow> {
+  await claimWorld(sql, newWorldRow(world), null);
+  return showWorld(sql, world);
+}
+
+/**
+ * Takes the id of a new world, inside a write of all worlds. Its domain must be free.
+ * @param touched the time, if its rows come before it is shown.
+ * @throws {StoreError} `taken` on `id` or `domain`.
+ */
+export async function claimWorld(
+  sql: Sql,
+  row: WorldRow,
+  touched: number | null = Date.now(),
+): Promise<void> {
+  await expectFreeWorld(sql, row.id, row.domain);
+  await sql.insert("world_ids", [{ id: row.id, touched }]);
+}
+
+/**
+ * Adds the row of a new world, inside a write of all worlds, whose caller appends that the world was
+ * created.
+ * @throws {StoreError} `taken` on `domain`.
+ */
+export async function showWorld(sql: Sql, world: WorldCopy["world"]): Promise<WorldRow> {
+  const row = newWorldRow(world);
+  await claimDomain(sql, row);
+  const { id, title, config, permission_config, domain, revision } = row;
+  await sql.insert("worlds", [{ id, title, config, permission_config, domain, revision }]);
+  await insertIssuers(sql, id, world.config);
+  return row;
+}
+
+/** @see WorldStore.configure */
+export async function configureWorld(
+  sql: Sql,
+  log: DomainLog,
+  id: string,
+  settings: WorldSettings,
+  versions?: readonly string[],
+): Promise<WorldRow> {
+  const old = await find(sql, id, versions);
+  return save(sql, log, old, configuredWorld(old, settings));
+}
+
+/** @throws {StoreError} `absent` or `changed`. */
+async function find(
+  sql: Sql,
+  id: string,
+  versions: readonly string[] | undefined,
+): Promise<WorldRow> {
+  const row = await sql.one<WorldRow>(SELECT, [id]);
+  if (!row) throw absent("world");
+  expectVersion(() => readWorld(row).version, versions);
+  return row;
+}
+
+/** Writes a row if it has changed. */
+async function save(sql: Sql, log: DomainLog, old: WorldRow, row: WorldRow): Promise<WorldRow> {
+  const change = { type: "world.updated" as const, changes: worldFieldChanges(old, row) };
+  if (sameValues(old, row)) {
+    log.append(row.id, change);
+    return old;
+  }
+  row.revision++;
+  if (row.domain !== old.domain) await claimDomain(sql, row);
+  const { config, permission_config } = row;
+  await sql.run(UPDATE, [
+    row.id,
+    row.title,
+    config === old.config ? null : config,
+    permission_config === old.permission_config ? null : permission_config,
+    row.domain,
+    row.revision,
+  ]);
+  await renewProgram(sql, old, row);
+  if (isFoundOtherwise(old, row)) log.appendToAll(row.id, change);
+  else log.append(row.id, change);
+  return row;
+}
+
+async function insertIssuers(sql: Sql, world_id: string, config: WorldConfig): Promise<void> {
+  // Two keys of a world may have the same issuer and audience.
+  const rows = new Map(
+    signersOf(config).map(({ issuer, audience }) => [
+      JSON.stringify([issuer, audience]),
+      { world_id, issuer, audience },
+    ]),
+  );
+  if (rows.size > 0) await sql.insert("world_issuers", [...rows.values()]);
+}
+
+/** @throws {StoreError} `taken` on `id` or `domain`. */
+export async function expectFreeWorld(sql: Sql, id: string, domain: string): Promise<void> {
+  if (await sql.one("SELECT 1 FROM world_ids WHERE id = $1", [id])) throw takenWorld(id);
+  await claimDomain(sql, { id, domain });
+}
+
+/** Refuses a domain that conflicts with another world's. */
+async function claimDomain(
+  sql: Sql,
+  { id, domain }: Pick<WorldRow, "id" | "domain">,
+): Promise<void> {
+  const params = [id, hostOf(domain), domain];
+  expectFreeDomain(domain, await sql.column<string>(SELECT_RIVALS, params));
+}

@@ -1,0 +1,197 @@
+import pg from "pg";
+import { Failure } from "../../../../schemas/plain/failure.js";
+import { addressOf } from "../../../choice.js";
+import {
+  type CopyDialect,
+  countIn,
+  fateIn,
+  selectionOf,
+  type TableSource,
+  type TableTarget,
+  tableTarget,
+} from "../../../copies/dump.js";
+import type { Sql } from "../../../domains/sql.js";
+import { StoreError } from "../../../contract/store.js";
+import { type Row, SEQUENCES, type Table, TABLES } from "../../../copies/tables.js";
+import { end } from "../engine/client.js";
+import { connect, connectToTables } from "../engine/connect.js";
+import { explain } from "../engine/errors.js";
+import { NODES } from "../engine/locks.js";
+import { encodedText, sqlOn, types } from "../engine/sql.js";
+import { commit } from "../engine/transaction.js";
+import { upgrade, versionOf } from "../engine/upgrade.js";
+
+/** About how many characters a batch has, and how many rows at most. */
+const BATCH_CHARACTERS = 2 * 1024 * 1024;
+const BATCH_ROWS = 1000;
+/** The number of rows in the first batch of a table, while their size is unknown. */
+const FIRST_ROWS = 50;
+
+const DIALECT: CopyDialect = {
+  // Not by an index, event for event.
+  eventId: "e.id + 0",
+  isAlive: () => "TRUE",
+  unlessErased: (column) => column,
+};
+
+/** The last number that a table was given. */
+const lastOf = (name: string): string =>
+  `coalesce(pg_sequence_last_value(pg_get_serial_sequence('${name}', 'number')::regclass), 0)`;
+
+function rowsOf(table: Table, world?: string): string {
+  if (table.name !== "sequences") {
+    const own = world === undefined ? undefined : pg.escapeLiteral(encodedText(world));
+    return selectionOf(table, DIALECT, own);
+  }
+  return SEQUENCES.map(
+    (name) => `SELECT '${name}' COLLATE "C" AS name, ${lastOf(name)} AS last`,
+  ).join(" UNION ALL ");
+}
+
+/**
+ * The rows of a database, as they are now. Servers may write meanwhile.
+ * @throws {StoreError} `unusable` with one line for the operator.
+ */
+export async function postgresSource(url: string): Promise<TableSource> {
+  const client = await connectToTables(url);
+  try {
+    await client.query("BEGIN ISOLATION LEVEL REPEATABLE READ, READ ONLY");
+    // The first statement is the moment.
+    await client.query("SELECT 1 FROM worlds");
+  } catch (error) {
+    await end(client);
+    return explain(error);
+  }
+
+  async function* rows(table: Table, world?: string): AsyncGenerator<readonly Row[]> {
+    try {
+      await client.query(`DECLARE dump NO SCROLL CURSOR FOR ${rowsOf(table, world)}`);
+      let count = FIRST_ROWS;
+      for (;;) {
+        const text = `FETCH ${count} FROM dump`;
+        const batch = (await client.query<Row[number][]>({ text, types, rowMode: "array" })).rows;
+        if (batch.length === 0) break;
+        yield batch;
+        const characters = batch.reduce((sum, row) => sum + sizeOf(row), 0);
+        const fitting = (BATCH_CHARACTERS * batch.length) / characters;
+        count = Math.max(1, Math.min(2 * count, BATCH_ROWS, Math.floor(fitting)));
+      }
+      await client.query("CLOSE dump");
+    } catch (error) {
+      explain(error);
+    }
+  }
+
+  return {
+    rows,
+    count: (table) =>
+      countIn(
+        sqlOn((query) => client.query(query)),
+        table,
+      ).catch(explain),
+    async fateOf(key) {
+      const live = await connect(url);
+      try {
+        return await fateIn(
+          sqlOn((query) => live.query(query)),
+          key,
+        );
+      } catch (error) {
+        return explain(error);
+      } finally {
+        await end(live);
+      }
+    },
+    close: () => end(client),
+  };
+}
+
+/** About how many characters a row has. */
+const sizeOf = (row: Row): number =>
+  row.reduce<number>((sum, value) => sum + (typeof value === "string" ? value.length : 8), 0);
+
+/**
+ * A database without worlds. All rows come in one transaction. While it lasts, no
+ * server may use the database.
+ * @throws {StoreError} `unusable` with one line for the operator.
+ */
+export async function postgresTarget(url: string): Promise<TableTarget> {
+  const client = await connect(url);
+  const sql = sqlOn((query) => client.query(query));
+  let begun = false;
+
+  /** Creates the tables if there are none, and begins the transaction. */
+  async function begin(): Promise<Sql> {
+    if (begun) return sql;
+    await upgrade(client, { create: true, upgrade: false });
+    await client.query("BEGIN");
+    begun = true;
+    // No other process has written since isEmpty, and none does before the end.
+    await client.query("LOCK TABLE worlds IN EXCLUSIVE MODE");
+    if (await hasRows()) {
+      throw new Failure(`${addressOf(url)} is not empty`);
+    }
+    // The logs come with the rows.
+    await client.query("DELETE FROM log; DELETE FROM log_heads");
+    return sql;
+  }
+
+  async function hasRows(): Promise<boolean> {
+    // The tables of the log do not count: they may name rows that are gone.
+    const found = [...TABLES.map(({ name }) => name), "chat_remains"]
+      .filter((name) => !/^(sequences|log|log_heads)$/.test(name))
+      .map((name) => `EXISTS (SELECT 1 FROM ${name})`);
+    return (await sql.value<boolean>(`SELECT ${found.join(" OR ")}`))!;
+  }
+
+  return tableTarget({
+    begin,
+
+    async isEmpty() {
+      const free = await sql.value<boolean>(`SELECT pg_try_advisory_lock(${NODES})`).catch(explain);
+      if (!free) {
+        throw new StoreError("unusable", `servers use ${addressOf(url)}; stop them first`);
+      }
+      try {
+        return (await versionOf(client)) === 0 || !(await hasRows());
+      } catch (error) {
+        return explain(error);
+      }
+    },
+
+    async pass(table, number) {
+      if (number < 1) return;
+      await sql.run("SELECT setval(pg_get_serial_sequence($1, 'number'), $2)", [table, number]);
+    },
+
+    async commit() {
+      await passSequences();
+      await client.query("ANALYZE");
+      await commit(client);
+    },
+
+    // Without a commit, the server undoes everything.
+    close: () => end(client),
+
+    refusals: /^23/,
+    explain,
+  });
+
+  /** No sequence gives a number that is there. */
+  async function passSequences(): Promise<void> {
+    const all = await sql.all<{ name: string; column: string }>(
+      `SELECT relname::text AS name, attname::text AS column
+       FROM pg_attribute JOIN pg_class ON pg_class.oid = attrelid
+       WHERE attidentity <> '' AND pg_table_is_visible(pg_class.oid)`,
+    );
+    for (const { name, column } of all) {
+      const [table, id] = [name, column].map((one) => pg.escapeIdentifier(one));
+      await sql.run(
+        `SELECT setval(sequence, max) FROM (SELECT max(${id}) AS max FROM ${table}) AS rows,
+           pg_get_serial_sequence($1, $2) AS sequence
+         WHERE max > coalesce(pg_sequence_last_value(sequence::regclass), 0)`,
+        [name, column],
+      );
+    }
+  }
+}

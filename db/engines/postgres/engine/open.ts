@@ -1,0 +1,172 @@
+import type pg from "pg";
+import type { Bus } from "../../../bus/bus.js";
+import { ClusterBus } from "../../../bus/cluster.js";
+import { LocalBus, type OnFault } from "../../../bus/local.js";
+import { ValkeyBus } from "../../../bus/valkey/bus.js";
+import type { DatabaseOptions } from "../../../choice.js";
+import { LogEvents } from "../../../log/log-events.js";
+import type { EngineOptions, Engines } from "../../../contract/engines.js";
+import { openFiles } from "../../../open-files.js";
+import { StoreError } from "../../../contract/store.js";
+import { clientOf, configOf, end, open } from "./client.js";
+import { connect } from "./connect.js";
+import { Database, refusal } from "./database.js";
+import { postgresStore } from "../index.js";
+import { sharedEvents } from "./membership.js";
+import { latestVersion } from "../../../schema/migrations.js";
+import { hasTablesOf, upgrade, versionOf } from "./upgrade.js";
+
+/** The options that select the engines of a process on PostgreSQL. */
+type SharedOptions = EngineOptions & {
+  database: DatabaseOptions;
+  onFault: OnFault;
+};
+
+/** A bus, and the name of its carrier; undefined for a process that is no node. */
+interface Carrier {
+  bus: Bus;
+  identity?: string;
+}
+
+/**
+ * Opens engines that several machines share. A process that serves takes part as a node.
+ * @throws {StoreError} `unusable`, with one line for the operator.
+ */
+export const openShared = (options: SharedOptions): Promise<Engines> =>
+  openOn(options, (db) => openBus(db, options));
+
+/** The same with a given bus, but without a look at whether other nodes share it. */
+export const openSharedWith = (bus: Bus, options: SharedOptions): Promise<Engines> =>
+  openOn(options, async () => ({ bus }));
+
+async function openOn(
+  options: SharedOptions,
+  openCarrier: (db: Database) => Promise<Carrier>,
+): Promise<Engines> {
+  const { database, dataDir, bucket, log, warn, onFault } = options;
+  const { create = true, upgrade = true, serves = true } = options;
+  const { audits, maintenance } = options;
+  const opened: { close(): Promise<void> }[] = [];
+  const close = async () => {
+    for (const engine of opened.splice(0).reverse()) await engine.close();
+  };
+  try {
+    const db = await Database.open(
+      database,
+      {
+        create,
+        upgrade,
+        log,
+        audits,
+        maintenance,
+        author: { kind: serves ? "server" : "command" },
+      },
+      serves ? warn : undefined,
+    );
+    const store = postgresStore(db);
+    opened.push(store);
+    const { bus, identity } = await openCarrier(db);
+    const events = new LogEvents({
+      bus,
+      log: store.log,
+      onFault,
+      // A lost connection is logged already.
+      onUnread: (error) => {
+        if (db.isUp) warn?.(`The log cannot be read: ${messageOf(error)}`);
+      },
+    });
+    // After the store, as work under way publishes.
+    opened.unshift(events);
+    // A command ends soon, and needs no cache.
+    if (serves) db.follow(events);
+    const files = await openFiles(dataDir, bucket);
+    opened.push(files);
+    if (serves && identity !== undefined) {
+      const common = { events: identity, files: await files.identify() };
+      await db.join(common, database.url);
+    }
+    return {
+      store,
+      files,
+      events,
+      health: () => ({
+        database: { ...db.connections, isUp: db.isUp },
+        isValkeyUp: bus instanceof ValkeyBus ? bus.connected : undefined,
+      }),
+      close,
+    };
+  } catch (error) {
+    await close();
+    throw error;
+  }
+}
+
+const messageOf = (error: unknown) => (error as Error).message;
+
+/** The bus of a process. A command beside the servers needs none. */
+async function openBus(
+  db: Database,
+  { valkeyUrl, serves = true, worker, warn, onFault }: SharedOptions,
+): Promise<Carrier> {
+  if (valkeyUrl !== undefined && serves) {
+    const bus = await ValkeyBus.open({
+      url: valkeyUrl,
+      namespace: db.id,
+      onFault,
+      ...(warn && { log: warn }),
+    });
+    return { bus, identity: sharedEvents(bus.identity) };
+  }
+  const bus = worker ? new ClusterBus(process, onFault, worker.process) : new LocalBus(onFault);
+  return { bus, identity: worker?.group ?? bus.process };
+}
+
+/** Whether Foyer has stored something in a database. */
+export async function hasTables({ url }: DatabaseOptions): Promise<boolean> {
+  try {
+    const client = clientOf({ ...configOf(url), query_timeout: 10_000 });
+    try {
+      await open(client);
+      return await hasTablesOf(client);
+    } finally {
+      await end(client);
+    }
+  } catch (error) {
+    throw refusal(url, error);
+  }
+}
+
+/**
+ * Which version the tables have, and which one this Foyer works with.
+ * @throws {StoreError} `unusable` if there are none.
+ */
+export const versionsIn = (database: DatabaseOptions) =>
+  using(database, async (client) => {
+    const present = await versionOf(client);
+    if (present === 0) {
+      throw new StoreError("unusable", "Foyer has stored nothing there yet");
+    }
+    return { present, latest: latestVersion() };
+  });
+
+/**
+ * Upgrades the tables, if they are older.
+ * @throws {StoreError} `unusable` if there are none, or nodes still serve.
+ */
+export const upgradeTables = (database: DatabaseOptions, log: (line: string) => void) =>
+  using(database, (client) => upgrade(client, { create: false, upgrade: true, log }));
+
+/** Uses a connection for long work. */
+async function using<T>(
+  { url }: DatabaseOptions,
+  run: (client: pg.Client) => Promise<T>,
+): Promise<T> {
+  const client = await connect(url);
+  try {
+    return await run(client);
+  } catch (error) {
+    throw refusal(url, error);
+  } finally {
+    await end(client);
+  }
+}

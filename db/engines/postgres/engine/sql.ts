@@ -1,0 +1,110 @@
+import pg from "pg";
+import { TABLES } from "../../../copies/tables.js";
+import { slices } from "../../../domains/slices.js";
+import type { Inserted, Sql } from "../../../domains/sql.js";
+
+/** Runs one statement on a connection. */
+type Run = (query: pg.QueryConfig) => Promise<pg.QueryResult>;
+
+/** The names of prepared statements. */
+const names = new Map<string, string>();
+
+function nameOf(text: string): string {
+  let name = names.get(text);
+  if (!name) names.set(text, (name = `foyer_${names.size}`));
+  return name;
+}
+
+/**
+ * Makes {@link Sql} of a function that runs a statement: on one connection, or each on any
+ * connection of the pool. An array is for `= ANY($1)` and `unnest($1::text[])`. A statement is
+ * prepared once on each connection.
+ */
+export function sqlOn(run: Run): Sql {
+  const query = (text: string, params: readonly unknown[] = []) =>
+    run({ name: nameOf(text), text, values: params.map(encoded), types });
+  const firstOf = (row: object) => Object.values(row)[0] as unknown;
+  return {
+    engine: "postgres",
+    all: async <R>(text: string, params?: readonly unknown[]) =>
+      (await query(text, params)).rows as R[],
+    one: async <R>(text: string, params?: readonly unknown[]) =>
+      (await query(text, params)).rows[0] as R | undefined,
+    async value<T>(text: string, params?: readonly unknown[]) {
+      const row = (await query(text, params)).rows[0] as object | undefined;
+      return row && (firstOf(row) as T);
+    },
+    column: async <T>(text: string, params?: readonly unknown[]) =>
+      ((await query(text, params)).rows as object[]).map(firstOf) as T[],
+    run: async (text, params) => (await query(text, params)).rowCount ?? 0,
+    async insert(table, rows, conflict = "") {
+      const names = Object.keys(rows[0] ?? {});
+      if (names.length === 0) return;
+      const text = `${insertionInto(table, names)} ${conflict}`;
+      const sizeOf = (row: Inserted) => Object.values(row).join().length;
+      for (const slice of slices(rows, sizeOf)) {
+        await query(
+          text,
+          names.map((name) => slice.map((row) => row[name])),
+        );
+      }
+    },
+  };
+}
+
+/** The statement that inserts rows, of which each column is a parameter. */
+function insertionInto(table: string, names: readonly string[]): string {
+  const { columns, others } = TABLES.find(({ name }) => name === table)!;
+  const all = [...columns, ...others];
+  const lists = names.map((name, i) => {
+    const { kind } = all.find((column) => column.name === name)!;
+    return `$${i + 1}::${kind === "text" ? "text" : "bigint"}[]`;
+  });
+  return `INSERT INTO ${table} (${names.join()}) SELECT ${names.join()}
+    FROM unnest(${lists.join()}) WITH ORDINALITY AS row (${names.join()}, ordinal) ORDER BY ordinal`;
+}
+
+// PostgreSQL stores any character but U+0000. So the first six characters are written
+// as two each: one of U+0001 and U+0002, and one of U+0003 to U+0005. This keeps the
+// order of texts. As no character is both a first and a second one, a text contains another
+// exactly when its written form contains the other's.
+
+const CODES = ["13", "14", "15", "23", "24", "25"].map((digits) =>
+  String.fromCharCode(...Array.from(digits, Number)),
+);
+
+/** A text as PostgreSQL can store it. */
+export const encodedText = (text: string): string =>
+  // oxlint-disable-next-line no-control-regex
+  text.replace(/[\0-\x05]/g, (char) => CODES[char.charCodeAt(0)]!);
+
+/** The text that was stored. */
+export const decodedText = (text: string): string =>
+  // oxlint-disable-next-line no-control-regex
+  text.replace(/[\x01\x02][\x03-\x05]/g, (code) => String.fromCharCode(CODES.indexOf(code)));
+
+function encoded(value: unknown): unknown {
+  if (typeof value === "string") return encodedText(value);
+  return Array.isArray(value) ? value.map(encoded) : value;
+}
+
+/** The numbers of types in PostgreSQL (the table pg_type). */
+const BIGINT = 20;
+const TEXT = 25;
+const NUMERIC = 1700;
+
+const parsers = new Map<number, (text: string) => unknown>([
+  [BIGINT, Number],
+  [NUMERIC, Number],
+  [TEXT, decodedText],
+]);
+
+const parserOf = pg.types.getTypeParser as (
+  type: number,
+  format: "text",
+) => (text: string) => unknown;
+
+/** How values are read. */
+export const types = {
+  getTypeParser: (type: number, format: "text") => parsers.get(type) ?? parserOf(type, format),
+} as pg.CustomTypesConfig;

@@ -1,0 +1,45 @@
+import type { Store } from "../../contract/store.js";
+import { boundDomains } from "./engine/domains.js";
+import { chatStore } from "../../domains/chat/index.js";
+import { countsIn } from "../../domains/counts.js";
+import { worldStore } from "../../domains/worlds/index.js";
+import { programStore } from "../../domains/program/index.js";
+import type { Database } from "./engine/database.js";
+import { ErasureJob } from "../../erasure/erasure-job.js";
+import { PostgresEraser } from "./erasure/postgres-eraser.js";
+import { logStore } from "./log/log-store.js";
+import { roomStore } from "../../domains/rooms/index.js";
+import { userStore } from "../../domains/users/index.js";
+import { worldCopies } from "../../copies/world-copies.js";
+import { postgresSource } from "./copies/dump.js";
+
+const DATABASE_BYTES = "SELECT pg_database_size(current_database()) AS bytes";
+
+/**
+ * The store in a PostgreSQL database. Worlds, rooms and users are cached
+ * for as long as the store is sure to get changes; all else is read each time.
+ */
+export function postgresStore(db: Database): Store {
+  const erasing = new ErasureJob(new PostgresEraser(db), { log: db.maintenanceLog });
+  db.onErased = () => erasing.soon();
+  const { copies, ...domains } = boundDomains(db);
+  return {
+    ...domains,
+    worlds: {
+      ...worldStore(domains.worlds),
+      ...worldCopies({ source: () => postgresSource(db.url), store: copies }),
+    },
+    rooms: roomStore(domains.rooms),
+    users: userStore(domains.users),
+    program: programStore(domains.program),
+    chat: chatStore(domains.chat),
+    log: logStore(db),
+    counts: () => countsIn(db.sql, async () => (await db.sql.value<number>(DATABASE_BYTES))!),
+    async close() {
+      // Writes under way may still erase something.
+      await db.settled();
+      await erasing.close();
+      await db.close();
+    },
+  };
+}

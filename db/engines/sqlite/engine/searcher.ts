@@ -1,0 +1,115 @@
+import { Worker } from "node:worker_threads";
+import { StoreError, type StoreProblem } from "../../../contract/store.js";
+import { runSearch, SearchQueue } from "../../../domains/searches.js";
+import type { Found, SearchKind, Wanted } from "../../../domains/sql.js";
+import { isInField } from "../../../rules/user-rows.js";
+import type { Connection } from "./connection.js";
+import { sqlOn } from "./sql.js";
+
+/** Runs searches on a connection. */
+export function searchesOn(
+  db: Connection,
+): <K extends SearchKind>(...search: Search<K>) => Promise<Found<K>> {
+  const sql = sqlOn(db);
+  db.function("is_in_field", { deterministic: true }, (folded, marker, term) =>
+    Number(isInField(folded as string, marker as string, term as string)),
+  );
+  return (kind, world, wanted) => runSearch(kind, sql, world, wanted);
+}
+
+/** Searches a database in memory, in this thread. */
+export class OwnSearcher implements Pick<Searcher, "run" | "close"> {
+  readonly run: Searcher["run"];
+
+  constructor(db: Connection) {
+    this.run = searchesOn(db);
+  }
+
+  async close(): Promise<void> {}
+}
+
+/** The message to the thread: a search to run. */
+export type Search<K extends SearchKind = SearchKind> = readonly [
+  kind: K,
+  world: string,
+  wanted: Wanted<K>,
+];
+
+/** The answer of the thread: a page, or a problem. */
+export type SearchResult = Found<SearchKind> | { problem: StoreProblem | "fault"; message: string };
+
+/**
+ * The near side of the thread that runs searches, one at a time. The thread starts with the first
+ * of them: most servers never need it.
+ */
+export class Searcher {
+  readonly #dataDir: string;
+  readonly #queue = new SearchQueue(1);
+  /** The caller of the search that the thread runs. */
+  #caller: { resolve: (found: never) => void; reject: (error: Error) => void } | undefined;
+  #worker: Worker | undefined;
+  #closed = false;
+
+  constructor(dataDir: string) {
+    this.#dataDir = dataDir;
+  }
+
+  /**
+   * @param signal aborts when the client no longer waits for the answer.
+   * @throws {StoreError} `busy` when too many searches of the world wait, or if it is
+   *   aborted before its turn; or the error of the read.
+   */
+  run<K extends SearchKind>(
+    kind: K,
+    world: string,
+    wanted: Wanted<K>,
+    signal?: AbortSignal,
+  ): Promise<Found<K>> {
+    return this.#queue.run(kind, world, () => this.#ask(kind, world, wanted), signal);
+  }
+
+  /** Ends the thread; waiting searches fail. */
+  async close(): Promise<void> {
+    this.#closed = true;
+    this.#fail("The store is closed.");
+    await this.#worker?.terminate();
+  }
+
+  #ask<K extends SearchKind>(...search: Search<K>): Promise<Found<K>> {
+    return new Promise((resolve, reject) => {
+      if (this.#closed) throw new StoreError("unusable", "The store is closed.");
+      this.#caller = { resolve, reject };
+      this.#worker ??= this.#start();
+      this.#worker.postMessage(search);
+    });
+  }
+
+  #start(): Worker {
+    const worker = new Worker(new URL("./search-thread.js", import.meta.url), {
+      workerData: { dataDir: this.#dataDir },
+      // Options of the process, such as what to preload, do not apply to this thread.
+      execArgv: [],
+      env: { ...process.env, NODE_OPTIONS: "" },
+    });
+    let reason = "The search ended.";
+    worker.on("message", (result: SearchResult) => {
+      const caller = this.#caller;
+      this.#caller = undefined;
+      if ("rows" in result) caller?.resolve(result as never);
+      else if (result.problem === "fault") caller?.reject(new Error(result.message));
+      else caller?.reject(new StoreError(result.problem, result.message));
+    });
+    worker.on("error", ({ message }) => (reason = message));
+    worker.on("exit", () => {
+      this.#worker = undefined;
+      this.#fail(reason);
+    });
+    return worker;
+  }
+
+  #fail(reason: string): void {
+    const caller = this.#caller;
+    this.#caller = undefined;
+    caller?.reject(new StoreError("unusable", reason));
+  }
+}

@@ -1,0 +1,78 @@
+import { Worker } from "node:worker_threads";
+import { detach } from "../../../detach.js";
+import type { Eraser, Round, Urgency } from "../../../erasure/erasure-job.js";
+
+/** After how long without work the thread ends, in milliseconds. An idle one takes some MiB. */
+const REST_MS = 20_000;
+
+/** What the thread answers: the result of a round, or why it failed. */
+export type RoundAnswer = { round: Round } | { failed: string };
+
+/** The data that the thread starts with. */
+export interface EraserData {
+  readonly dataDir: string;
+  /** How many writes of this process wait, in memory that threads share. */
+  readonly waiting: Int32Array;
+}
+
+/** Removes erased bytes in a thread, so that neither the event loop nor a write waits. It starts when there is work. */
+export class ThreadedEraser implements Eraser {
+  readonly #data: EraserData;
+  #worker: Worker | undefined;
+  #rest: NodeJS.Timeout | undefined;
+
+  constructor(
+    data: EraserData,
+    readonly oldest: Eraser["oldest"],
+  ) {
+    this.#data = data;
+  }
+
+  async run(urgency: Urgency): Promise<Round> {
+    clearTimeout(this.#rest);
+    const worker = (this.#worker ??= this.#start());
+    // A process that ends waits for its last round only.
+    if (urgency !== "idle") worker.ref();
+    const answer = await new Promise<RoundAnswer>((resolve) => {
+      const settle = (answer: RoundAnswer) => {
+        worker.off("message", settle).off("error", fail).off("exit", fail);
+        resolve(answer);
+      };
+      const fail = (reason: Error | number) => {
+        this.#worker = undefined;
+        settle({ failed: reason instanceof Error ? reason.message : "its thread has ended" });
+      };
+      worker.on("message", settle).on("error", fail).on("exit", fail);
+      worker.postMessage(urgency);
+    });
+    this.#rest = setTimeout(() => detach(this.close()), REST_MS).unref();
+    if ("failed" in answer) throw new Error(answer.failed);
+    return answer.round;
+  }
+
+  /** Ends the thread. The next round starts another one. */
+  async close(): Promise<void> {
+    clearTimeout(this.#rest);
+    const worker = this.#worker;
+    if (!worker) return;
+    this.#worker = undefined;
+    worker.ref();
+    await new Promise<void>((resolve) => {
+      worker.on("exit", () => resolve());
+      worker.postMessage("close");
+    });
+  }
+
+  #start(): Worker {
+    const worker = new Worker(new URL("./eraser-thread.js", import.meta.url), {
+      workerData: this.#data,
+      // Options of the process, such as what to preload, do not apply to this thread.
+      execArgv: [],
+      env: { ...process.env, NODE_OPTIONS: "" },
+    });
+    // `run` reports the error to its caller. Without a listener, it would end the process.
+    worker.on("error", () => {});
+    worker.unref();
+    return worker;
+  }
+}

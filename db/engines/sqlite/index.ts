@@ -1,0 +1,223 @@
+import { CachedReads, type Freshness } from "../../cache.js";
+import { type Clock, nextTurn, processClock } from "../../log/clock.js";
+import type { OnAppended } from "../../log/entries.js";
+import type { AnyEvent } from "../../contract/events.js";
+import { type Author, SERVER } from "../../contract/author.js";
+import { type Store, StoreError } from "../../contract/store.js";
+import { countsIn } from "../../domains/counts.js";
+import {
+  bytesOf,
+  LOCK_TIMEOUT,
+  openForReading,
+  openForWriting,
+  type OpeningOptions,
+  storeErrorOf,
+} from "./engine/database.js";
+import { chatStore } from "../../domains/chat/index.js";
+import { worldStore } from "../../domains/worlds/index.js";
+import { roomStore } from "../../domains/rooms/index.js";
+import { userStore } from "../../domains/users/index.js";
+import { programStore } from "../../domains/program/index.js";
+import { boundDomains, sqlOn } from "./engine/sql.js";
+import { ErasureJob, type MaintenanceLog } from "../../erasure/erasure-job.js";
+import { oldestErasure } from "../../erasure/erasures.js";
+import { ThreadedEraser } from "./erasure/threaded-eraser.js";
+import { logReads } from "./log/log-reads.js";
+import { ReadTurns } from "./engine/read-turns.js";
+import type { CachedKind, Reading } from "../../domains/sql.js";
+import { detach } from "../../detach.js";
+import { OwnSearcher, Searcher } from "./engine/searcher.js";
+import type { StartRunner } from "./engine/runners.js";
+import type { Connection } from "./engine/connection.js";
+import { worldCopies } from "../../copies/world-copies.js";
+import { memorySource, unnamedSource } from "./copies/dump.js";
+import { Writer } from "./engine/writer.js";
+
+export interface SqliteOptions extends OpeningOptions {
+  clock?: Clock;
+  /** Starts what runs the writes. A simulation passes its own. */
+  runner?: StartRunner;
+  /** The author of writes that name none; the server by default. */
+  author?: Author;
+  /** Whether the audit is kept; true by default. */
+  audits?: boolean;
+  /**
+   * Gets the entries of each transaction, before the promises of its writes resolve. They
+   * also wait for its promise.
+   */
+  onAppended?: OnAppended;
+  /** Whether writes run on the event loop, too, until {@link SqliteStore.serve}; false by default. */
+  startsHere?: boolean;
+  /** After how long without a write the thread ends, in milliseconds. */
+  idle?: number;
+  /** Gets lines about erasures that fail, and about long work on the files. */
+  maintenance?: MaintenanceLog;
+  /** After how long a failing erasure is logged, in milliseconds; a minute by default. */
+  overdueAfter?: number;
+}
+
+/** A store in a folder. */
+export interface SqliteStore extends Store {
+  /** From now on, writes run in a thread, except in memory. */
+  serve(): void;
+  /**
+   * Makes the next read see everything that is committed by now, and drops what an entry of any
+   * process says is erased.
+   */
+  refresh(event: AnyEvent): void;
+}
+
+/**
+ * Opens the store in a folder, and creates or upgrades it first. Reads take
+ * microseconds and run on the event loop. Writes wait for the disk and run in a
+ * thread, which ends when there are none for a while.
+ * @param place the folder, or a database in memory, whose connection the caller closes. All
+ *   that it does runs on the event loop.
+ * @throws {StoreError} `unusable`, with one line for the operator.
+ */
+export function openSqliteStore(
+  place: string | Connection,
+  options: SqliteOptions = {},
+): SqliteStore {
+  try {
+    return storeIn(place, options);
+  } catch (error) {
+    // Any page of the database may be damaged.
+    return explain(error);
+  }
+}
+
+function storeIn(
+  place: string | Connection,
+  {
+    clock = processClock,
+    runner,
+    lockTimeout = LOCK_TIMEOUT,
+    author = SERVER,
+    audits = true,
+    onAppended = () => undefined,
+    startsHere = false,
+    idle,
+    maintenance,
+    overdueAfter,
+    ...opening
+  }: SqliteOptions,
+): SqliteStore {
+  const memory = typeof place === "string" ? undefined : place;
+  const dataDir = typeof place === "string" ? place : "";
+  // It stays open until the reader is open. The last connection that closes deletes
+  // the write-ahead log, and a read-only connection cannot create it.
+  const migrated = memory ? undefined : openForWriting(dataDir, opening);
+  const db = memory ?? openForReading(dataDir);
+  const turns = new ReadTurns(db);
+  const writer = new Writer({
+    clock,
+    dataDir,
+    author,
+    audits,
+    lockTimeout,
+    startsHere: startsHere || (memory !== undefined && !runner),
+    ...(memory && { memory }),
+    ...(runner && { runner }),
+    ...(idle !== undefined && { idle }),
+    onWritten: () => turns.refresh(),
+    onAppended(hints) {
+      for (const { entry } of hints) forget(entry);
+      return onAppended(hints);
+    },
+    onErased: () => erasing?.soon(),
+  });
+  const searcher = memory ? new OwnSearcher(memory) : new Searcher(dataDir);
+  migrated?.close();
+  let closed = false;
+  const sql = sqlOn(db, read);
+  const seen = () => turns.seen;
+  const freshness: Freshness = {
+    state: () => read(seen),
+    isCurrent: () => true,
+    follow: () => undefined,
+    forget: () => undefined,
+  };
+  const ofUsers: { clear(): void }[] = [];
+  const reading: Reading = {
+    ...sql,
+    snapshot: (all) => all(sql),
+    cached<V>(kind: CachedKind, size?: number) {
+      const made = new CachedReads<V>(freshness, size);
+      if (kind === "users") ofUsers.push(made);
+      return made;
+    },
+    search: (...args) => searcher.run(...args),
+  };
+  const { copies, ...domains } = boundDomains(reading, writer);
+  const log = logReads(db, sql);
+  // A database in memory has no files that erased bytes have to leave.
+  const erasing = memory
+    ? undefined
+    : new ErasureJob(
+        new ThreadedEraser({ dataDir, waiting: writer.waiting }, () => oldestErasure(sql)),
+        { log: maintenance, overdueAfter },
+      );
+
+  return {
+    ...domains,
+    worlds: {
+      ...worldStore(domains.worlds),
+      ...worldCopies({
+        source: async () => (memory ? memorySource(memory) : unnamedSource(dataDir)),
+        store: copies,
+      }),
+    },
+    rooms: roomStore(domains.rooms),
+    users: userStore(domains.users),
+    chat: chatStore(domains.chat),
+    program: programStore(domains.program),
+    log: {
+      heads: (worlds) => readAnew(() => log.heads(worlds)),
+      since: (...args) => readAnew(() => log.since(...args)),
+      floor: (world) => readAnew(() => log.floor(world)),
+      state: () => read(seen),
+      prune: (world, before, audited = 0) =>
+        writer.run("pruneLog", undefined, world, before, audited),
+    },
+    counts: () => countsIn(sql, () => bytesOf(db)),
+    refresh(event) {
+      turns.refresh();
+      forget(event);
+    },
+    serve() {
+      if (!memory) detach(writer.serve());
+    },
+    async close() {
+      closed = true;
+      if (!memory) db.close();
+      await Promise.all([writer.close(), searcher.close()]);
+      await erasing?.close();
+    },
+  };
+
+  function forget(event: AnyEvent): void {
+    // Nothing about the user stays in memory, their names included.
+    if (event.type === "user.erased") for (const cached of ofUsers) cached.clear();
+  }
+
+  function read<T>(run: () => T): T {
+    if (closed) throw new StoreError("unusable", "The store is closed.");
+    try {
+      turns.enter();
+      return run();
+    } catch (error) {
+      return explain(error);
+    }
+  }
+
+  /** Reads the latest committed state, while the reads of one turn share a state. */
+  async function readAnew<T>(run: () => T | Promise<T>): Promise<T> {
+    await nextTurn(clock);
+    return read(run);
+  }
+}
+
+function explain(error: unknown): never {
+  throw storeErrorOf(error) ?? error;
+}

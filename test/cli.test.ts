@@ -1,3 +1,0 @@
-import { isBrief, runFolder } from "./folder.js";
-
-await runFolder("cli", isBrief("cli"));

@@ -1,0 +1,89 @@
+import type { Bus } from "../../../db/bus/bus.js";
+import type { Entry } from "../../../db/log/entries.js";
+import type { Engines } from "../../../db/contract/engines.js";
+import { openWith } from "../../support/stack.js";
+import { openBus, type Through } from "./bus-fork.js";
+import { obey } from "./orders.js";
+
+// A process of the tests of logs: one of several that share a store and a bus.
+
+/** An entry as a process got it. */
+export interface Seen {
+  seq: number;
+  /** The announcement that it is about. */
+  subject: string;
+  /** After how many milliseconds. */
+  late: number;
+}
+
+/** What such a process can do. */
+class LogNode {
+  #engines: Engines | undefined;
+  readonly #seen: Seen[] = [];
+  #reads = 0;
+
+  async begin(dataDir: string, through?: Through): Promise<void> {
+    const onFault = (fault: unknown) => {
+      throw fault;
+    };
+    const bus: Bus = await openBus(onFault, through);
+    const { store, events } = (this.#engines = await openWith(bus, dataDir));
+    const since = store.log.since.bind(store.log);
+    store.log.since = (...args) => {
+      this.#reads++;
+      return since(...args);
+    };
+    events.subscribe((event) => {
+      if (event.type === "announcement.created") this.#see(event);
+      if (event.type === "world.reset") throw new Error("a reset");
+    });
+  }
+
+  async follow(world: string): Promise<void> {
+    await this.#engines!.events.follow(world);
+  }
+
+  unfollow(world: string): void {
+    this.#engines!.events.unfollow(world);
+  }
+
+  /**
+   * Writes to the log of a world, all at the same time or one after the other.
+   * @returns how many of its own entries it had not got when their writes resolved.
+   */
+  async write(world: string, texts: string[], inTurn = false): Promise<number> {
+    let missing = 0;
+    const writeOne = async (text: string) => {
+      const { announcements } = this.#engines!.store;
+      const { id } = await announcements.create(world, { text });
+      if (!this.#seen.some(({ subject }) => subject === id)) missing++;
+    };
+    if (inTurn) for (const text of texts) await writeOne(text);
+    else await Promise.all(texts.map(writeOne));
+    return missing;
+  }
+
+  seen(): Seen[] {
+    return this.#seen;
+  }
+
+  /** How often entries were read from the store. */
+  reads(): number {
+    return this.#reads;
+  }
+
+  #see({ seq, at, announcement }: Entry & { announcement: string }): void {
+    this.#seen.push({ seq, subject: announcement, late: Date.now() - at });
+  }
+}
+
+/** The same, from another process. */
+export type RemoteLog = {
+  [N in keyof LogNode]: (
+    ...args: Parameters<LogNode[N]>
+  ) => Promise<Awaited<ReturnType<LogNode[N]>>>;
+};
+
+const node = new LogNode();
+
+obey((method, args) => (node[method as keyof LogNode] as (...args: unknown[]) => unknown)(...args));

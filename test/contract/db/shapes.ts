@@ -1,0 +1,63 @@
+import type { Test } from "tap";
+import { type Column, ERASURES, REMAINS, type Table, TABLES } from "../../../db/copies/tables.js";
+
+// Both engines have the tables that `tables.ts` describes. A new column is in a migration of
+// each, and in the description, or this test fails.
+
+/** A table as a test compares it: each list sorted. */
+export interface Shape {
+  /** Such as `name text` and `domain text?`. */
+  columns: string[];
+  /** Such as `world_id room_id -> rooms world_id id`. */
+  references: string[];
+  /** The columns of each rule of uniqueness, sorted and joined. */
+  unique: string[];
+}
+
+const KEPT = [...TABLES.filter(({ name }) => name !== "sequences"), REMAINS, ERASURES];
+
+/** The tables that only one engine has. */
+const OWN = ["cluster"];
+
+export const sorted = (names: readonly string[]) => names.toSorted().join(" ");
+
+const columnOf = ({ name, kind, nullable }: Column) => `${name} ${kind}${nullable ? "?" : ""}`;
+
+function described({ columns, others, key, unique }: Table): Shape {
+  const all = [...columns, ...others];
+  const references = all.flatMap(({ name, of, kind, loose }) => {
+    if (of === undefined || loose) return [];
+    if (of === "worlds" || of === "world_ids") return [`${name} -> world_ids id`];
+    const target = kind === "text" || of === "view_groups" ? "id" : "number";
+    return [`world_id ${name} -> ${of} world_id ${target}`];
+  });
+  return {
+    columns: all.map(columnOf).sort(),
+    references: references.sort(),
+    unique: [key, ...unique].map(sorted).sort(),
+  };
+}
+
+/** Compares the tables of an engine with the description. */
+export function compare(t: Test, engine: string, actual: Map<string, Shape>): void {
+  const names = [...actual.keys()].filter((name) => !OWN.includes(name));
+  t.strictSame(names.sort(), KEPT.map(({ name }) => name).sort(), engine);
+  for (const table of KEPT) {
+    const { name } = table;
+    const [expected, found] = [described(table), actual.get(name)];
+    if (!found) continue;
+    t.strictSame(found.columns, expected.columns, `${engine}: ${name}`);
+    t.strictSame(found.references, expected.references, `${engine}: ${name} refers`);
+    const isPart = (some: string, all: string) =>
+      some.split(" ").every((column) => all.split(" ").includes(column));
+    // What is unique with fewer columns is unique with more.
+    for (const key of expected.unique) {
+      const holds = found.unique.some((columns) => isPart(columns, key));
+      t.ok(holds, `${engine}: ${key} of ${name} is unique`);
+    }
+    for (const key of found.unique) {
+      const isMeant = [...expected.unique, "number"].some((columns) => isPart(columns, key));
+      t.ok(isMeant || key === "id", `${engine}: ${key} of ${name} need not be unique`);
+    }
+  }
+}

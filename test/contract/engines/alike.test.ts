@@ -1,0 +1,145 @@
+import { join, resolve } from "node:path";
+import { pathToFileURL } from "node:url";
+import { setImmediate } from "node:timers/promises";
+import t, { type Test } from "tap";
+import type { EngineOptions, Engines } from "../../../db/contract/engines.js";
+import type { Store, StoreProblem } from "../../../db/contract/store.js";
+import { type Entry, INDEX } from "../../../db/log/entries.js";
+import { openEngines } from "../../../db/open.js";
+import { exported } from "../../support/exported.js";
+import { worldOf } from "../../support/helper.js";
+import { sharedDatabases } from "../../support/servers/postgres.js";
+import { NO_SERVERS } from "../../support/shared.js";
+import { testdir } from "../../support/testdir.js";
+import { mapping } from "./call-mapping.js";
+import { callSequence, DEMO, FIXED, type Operation, WORLDS } from "./call-sequence.js";
+
+// The same calls on two stores must give the same answers, entries and documents. `SEED` names the
+// first sequence beside the complete one, `SEEDS` how many there are, `OPERATIONS` the calls of each. The two are SQLite and
+// PostgreSQL. With `AGAINST=<dist>` they are this build and the one in that folder, on each engine.
+
+/** A seed with which every method succeeds at least once. */
+const COMPLETE = 19;
+
+const SEED = Number(process.env.SEED ?? COMPLETE);
+const SEEDS = Number(process.env.SEEDS ?? 1);
+const OPERATIONS = Number(process.env.OPERATIONS ?? 1500);
+const { AGAINST } = process.env;
+
+const server = sharedDatabases();
+
+const isStoreError = (error: unknown): error is { problem: StoreProblem; field?: string } =>
+  error instanceof Error && error.name === "StoreError";
+
+/** Answers, or the problem and the field of an error. */
+const outcome = (run: NonNullable<Operation["run"]>, store: Store, side: 0 | 1) =>
+  run(store, side).then(
+    (answer) => ({ answer }),
+    (error: unknown) => {
+      // A store of another build has a class of its own.
+      if (!isStoreError(error)) throw error;
+      return { problem: error.problem, field: error.field };
+    },
+  );
+
+/** The logs that are compared. */
+const LOGS = [...WORLDS, INDEX];
+
+/**
+ * What a store has appended to its logs since some numbers, which are moved on. Tags and
+ * times are its own.
+ */
+async function appended({ log }: Store, heads: number[]): Promise<unknown[]> {
+  const entries: Entry[] = [];
+  for (const [i, { seq }] of (await log.heads(LOGS)).entries()) {
+    if (seq === heads[i]) continue;
+    entries.push(...(await log.since(LOGS[i]!, heads[i]!, 1000)).entries);
+    heads[i] = seq;
+  }
+  return entries.map(({ tag, at, ...entry }) => ({
+    ...entry,
+    isStamped: tag > 0 && at > 0,
+  }));
+}
+
+type Open = (options: EngineOptions) => Promise<Engines>;
+
+/** Opens a store of this build, or of another. */
+async function opened(t: Test, name: string, url?: string, dist?: string): Promise<Store> {
+  const path = dist && pathToFileURL(join(resolve(dist), "db", "open.js")).href;
+  const open = path ? ((await import(path)) as { openEngines: Open }).openEngines : openEngines;
+  const database = url === undefined ? {} : { database: { url, pool: 4 } };
+  const engines = await open({ dataDir: join(testdir(t), name), ...database });
+  t.teardown(() => engines.close());
+  return engines.store;
+}
+
+/** The document of a world, without what each store chooses. */
+const documentOf = async (store: Store, world: string) => {
+  const { rows } = await exported(store, world, { history: true });
+  return Object.entries(rows).map(([table, some]) => [table, some.length]);
+};
+
+/** Plays a sequence on two stores. */
+async function play(t: Test, seed: number, stores: readonly [Store, Store]): Promise<void> {
+  const maps = [mapping(FIXED), mapping(FIXED)] as const;
+  for (const store of stores) {
+    await store.worlds.import(DEMO);
+    await store.worlds.create(worldOf("other"));
+  }
+  const heads = [LOGS.map(() => 0), LOGS.map(() => 0)] as const;
+  for (const [i, store] of stores.entries()) await appended(store, heads[i]!);
+  t.strictSame(heads[0], heads[1]);
+  const { names, operationOf, random } = callSequence(seed);
+  const succeeded = new Set<string>();
+  const missing = () => names.filter((name) => !succeeded.has(name));
+  // Some succeed rarely.
+  const isOver = (n: number) =>
+    n >= OPERATIONS && (seed !== COMPLETE || missing().length === 0 || n >= 3 * OPERATIONS);
+  for (let n = 0; !isOver(n); n++) {
+    const name = random.pick(names);
+    const { run, keep } = operationOf(name);
+    const [a, b] = [await outcome(run, stores[0], 0), await outcome(run, stores[1], 1)];
+    const logged = [await appended(stores[0], heads[0]), await appended(stores[1], heads[1])];
+    const [left, right] = [maps[0]([a, logged[0]]), maps[1]([b, logged[1]])];
+    if (left !== right) {
+      t.equal(right, left, `seed ${seed}, operation ${n}: ${name}`);
+      return;
+    }
+    const isDone = "answer" in a && "answer" in b && a.answer !== undefined;
+    if (isDone) keep?.([a.answer, b.answer]);
+    if ("answer" in a) succeeded.add(name);
+    // What comes later has another time.
+    const now = Date.now();
+    while (Date.now() === now) await setImmediate();
+  }
+  if (seed === COMPLETE) t.same(missing(), [], "each succeeded once");
+  for (const world of ["demo", "other"]) {
+    const [a, b] = [await documentOf(stores[0], world), await documentOf(stores[1], world)];
+    t.strictSame(b, a, `the documents of ${world}`);
+  }
+}
+
+const pairs = AGAINST
+  ? [
+      { title: "both builds, on SQLite", isShared: [false, false], others: AGAINST },
+      { title: "both builds, on PostgreSQL", isShared: [true, true], others: AGAINST },
+    ]
+  : [{ title: "both engines", isShared: [false, true], others: undefined }];
+
+const seeds = new Set([COMPLETE, ...Array.from({ length: SEEDS }, (_, i) => SEED + i)]);
+
+for (const { title, isShared, others } of pairs) {
+  const skip = isShared.includes(true) && NO_SERVERS;
+  for (const seed of seeds) {
+    void t.test(`${title} answer alike, seed ${seed}`, { skip }, async (t) => {
+      const urls: (string | undefined)[] = [];
+      for (const is of isShared) urls.push(is ? await server.createDatabase() : undefined);
+      const stores = [
+        await opened(t, "left", urls[0], others),
+        await opened(t, "right", urls[1]),
+      ] as const;
+      await play(t, seed, stores);
+    });
+  }
+}

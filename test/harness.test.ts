@@ -1,4 +1,0 @@
-import { runFolder } from "./folder.js";
-
-// The other files run with test:protocol.
-await runFolder("harness", (file) => file === "rows.test.js");

@@ -1,3 +1,0 @@
-import { isBrief, runFolder } from "./folder.js";
-
-await runFolder("live", isBrief("live"));

@@ -1,0 +1,96 @@
+import { createHash } from "node:crypto";
+import { Header } from "tar";
+
+export interface Entry {
+  path: string;
+  body: Buffer;
+  type?: "File" | "SymbolicLink";
+  linkpath?: string;
+}
+
+/** Takes a tar apart, as far as the archives of a backup need it. */
+export function entriesOf(tar: Buffer): Entry[] {
+  const entries: Entry[] = [];
+  for (let at = 0; tar[at] !== 0;) {
+    const { path, size = 0 } = new Header(tar, at);
+    const start = at + 512;
+    entries.push({ path: path!, body: tar.subarray(start, start + size) });
+    at = start + 512 * Math.ceil(size / 512);
+  }
+  return entries;
+}
+
+export function tarOf(entries: readonly Entry[]): Buffer {
+  const blocks = entries.flatMap(({ body, type = "File", ...rest }) => {
+    const header = new Header({ ...rest, size: body.length, mode: 0o600, type });
+    header.encode();
+    return [header.block!, body, Buffer.alloc((512 - (body.length % 512)) % 512)];
+  });
+  return Buffer.concat([...blocks, Buffer.alloc(1024)]);
+}
+
+interface TestManifest {
+  version: number;
+  members: Entry[];
+  tables: { name: string; rows: number; sha256: string; columns: string[] }[];
+}
+
+/** Changes the manifest, which is the last entry. */
+export function withManifest(
+  entries: readonly Entry[],
+  change: (manifest: TestManifest) => void,
+): Entry[] {
+  const last = entries.at(-1)!;
+  const manifest = JSON.parse(last.body.toString()) as never;
+  change(manifest);
+  const body = Buffer.from(JSON.stringify(manifest));
+  return [...entries.slice(0, -1), { ...last, body }];
+}
+
+/** The path of the rows of a table, if it has few. */
+export const rowsAt = (table: string): string => `tables/${table}-1.ndjson`;
+
+/** Gives a table other bytes, which the manifest names. */
+export function withBytes(
+  entries: readonly Entry[],
+  table: string,
+  change: (bytes: Buffer) => Buffer,
+): Entry[] {
+  const changed = entries.map((entry) =>
+    entry.path === rowsAt(table) ? { ...entry, body: change(entry.body) } : entry,
+  );
+  const { body } = changed.find(({ path }) => path === rowsAt(table))!;
+  return withManifest(changed, ({ tables }) => {
+    const named = tables.find(({ name }) => name === table)!;
+    named.sha256 = sumOf(body);
+    named.rows = body.toString().split("\n").length - 1;
+  });
+}
+
+/** Changes the rows of a table, and what the manifest says of them. */
+export const withRows = (
+  entries: readonly Entry[],
+  table: string,
+  change: (rows: unknown[][]) => unknown[],
+): Entry[] =>
+  withBytes(entries, table, (bytes) => {
+    const lines = bytes.toString().trimEnd().split("\n");
+    const rows = change(lines.map((line) => JSON.parse(line) as unknown[]));
+    return Buffer.from(rows.map((row) => `${JSON.stringify(row)}\n`).join(""));
+  });
+
+const sumOf = (bytes: Buffer) => createHash("sha256").update(bytes).digest("hex");
+
+export const memberOf = ({ path, body }: Entry) => ({
+  path,
+  size: body.length,
+  modified: 0,
+  sha256: sumOf(body),
+});
+
+/** Another byte in the middle of a buffer. */
+export function flipped(bytes: Buffer, at = bytes.length >> 1): Buffer {
+  const copy = Buffer.from(bytes);
+  copy[at]! ^= 1;
+  return copy;
+}

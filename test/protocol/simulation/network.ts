@@ -1,0 +1,144 @@
+import type {
+  Bus,
+  BusListener,
+  BusMessage,
+  HintMessage,
+  SnapshotMessage,
+} from "../../../db/bus/bus.js";
+import { LocalBus } from "../../../db/bus/local.js";
+import type { Random } from "./random.js";
+import type { ProcessTime, Timeline } from "./timeline.js";
+
+/** How messages between processes fail, each as a probability. */
+export interface BusFaults {
+  lost: number;
+  doubled: number;
+  late: number;
+}
+
+/** After how many milliseconds others count a process as ended that says nothing. */
+const SILENCE = 5_000;
+
+/** Carries the messages of all processes, and tells who is there. */
+export class Network {
+  readonly #timeline: Timeline;
+  readonly #random: Random;
+  readonly #faults: () => BusFaults;
+  readonly #buses = new Set<SimulatedBus>();
+
+  constructor(timeline: Timeline, random: Random, faults: () => BusFaults) {
+    this.#timeline = timeline;
+    this.#random = random;
+    this.#faults = faults;
+  }
+
+  attach(bus: SimulatedBus): void {
+    for (const other of this.#buses) {
+      this.#note(other, { type: "process.began", process: bus.process }, 20);
+      this.#note(bus, { type: "process.began", process: other.process }, 20);
+    }
+    this.#buses.add(bus);
+  }
+
+  /** A process has ended. The others learn of it some time later. */
+  detach(bus: SimulatedBus): void {
+    if (!this.#buses.delete(bus)) return;
+    const delay = this.#random.between(50, SILENCE);
+    for (const other of this.#buses) this.#ended(other, bus, delay);
+  }
+
+  /** A process does nothing for some time. If that is long, others count it as ended meanwhile. */
+  paused(bus: SimulatedBus, duration: number): void {
+    if (duration < SILENCE) return;
+    for (const other of this.#buses) {
+      if (other === bus) continue;
+      this.#ended(other, bus, SILENCE);
+      this.#ended(bus, other, duration);
+      const { process } = bus;
+      this.#note(other, { type: "process.began", process }, duration + 20);
+      const began = { type: "process.began", process: other.process } as const;
+      this.#note(bus, began, duration + 20);
+    }
+  }
+
+  send(from: SimulatedBus, message: SnapshotMessage | HintMessage): void {
+    const { lost, doubled, late } = this.#faults();
+    const random = this.#random;
+    for (const bus of this.#buses) {
+      if (bus === from) continue;
+      const copies = random.chance(doubled) ? 2 : 1;
+      for (let i = 0; i < copies; i++) {
+        if (random.chance(lost)) continue;
+        const delay = random.between(0, random.chance(late) ? 3_000 : 3);
+        this.#timeline.at(this.#timeline.now + delay, () => bus.receive(message));
+      }
+    }
+  }
+
+  #ended(bus: SimulatedBus, { process }: SimulatedBus, delay: number): void {
+    this.#note(bus, { type: "process.ended", process }, delay);
+  }
+
+  #note(bus: SimulatedBus, message: BusMessage, delay: number): void {
+    this.#timeline.at(this.#timeline.now + delay, () => bus.receive(message));
+  }
+}
+
+/** The bus of one process. */
+export class SimulatedBus implements Bus {
+  readonly process: string;
+  readonly isAlone = false;
+  readonly #network: Network;
+  readonly #time: ProcessTime;
+  readonly #local: LocalBus;
+  /** How often each world was joined. */
+  readonly #joined = new Map<string, number>();
+
+  constructor(
+    network: Network,
+    time: ProcessTime,
+    name: string,
+    onFault: (error: unknown) => void,
+  ) {
+    this.process = name;
+    this.#network = network;
+    this.#time = time;
+    this.#local = new LocalBus(onFault, name);
+    network.attach(this);
+  }
+
+  get others(): ReadonlySet<string> {
+    return this.#local.others;
+  }
+
+  publish(message: SnapshotMessage | HintMessage): void {
+    if (this.#time.isOver) return;
+    this.#local.publish(message);
+    this.#network.send(this, message);
+  }
+
+  /** Takes a message of another process. */
+  receive(message: BusMessage): void {
+    const world = "world" in message ? message.world : undefined;
+    if (world !== undefined && !this.#joined.has(world)) return;
+    this.#time.whenAwake(() => this.#local.publish(message));
+  }
+
+  subscribe(listener: BusListener): () => void {
+    return this.#local.subscribe(listener);
+  }
+
+  join(world: string): void {
+    this.#joined.set(world, (this.#joined.get(world) ?? 0) + 1);
+  }
+
+  leave(world: string): void {
+    const left = (this.#joined.get(world) ?? 0) - 1;
+    if (left > 0) this.#joined.set(world, left);
+    else this.#joined.delete(world);
+  }
+
+  close(): Promise<void> {
+    return this.#local.close();
+  }
+}

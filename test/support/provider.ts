@@ -1,0 +1,130 @@
+import { once } from "node:events";
+import { createServer, type IncomingMessage } from "node:http";
+import type { AddressInfo } from "node:net";
+import Provider, { type ClientMetadata } from "oidc-provider";
+import type { Test } from "tap";
+
+/** A certified provider of OpenID Connect on this machine, with one client. */
+export async function startProvider(
+  t: Pick<Test, "teardown">,
+  redirectUris: string[],
+  client: Partial<ClientMetadata> = {},
+) {
+  const server = createServer();
+  server.listen(0, "127.0.0.1");
+  await once(server, "listening");
+  const { port } = server.address() as AddressInfo;
+  const issuer = `http://127.0.0.1:${port}`;
+  const state = {
+    issuer,
+    port,
+    /** How many requests it got at each path. */
+    asked: {} as Record<string, number>,
+    /** What it answers at a path instead of the truth: a JSON value. */
+    lies: {} as Record<string, object>,
+    /** Who signs in by themselves; undefined for a page that asks. */
+    account: "ada" as string | undefined,
+    claims: {} as Record<string, unknown>,
+  };
+  const provider = new Provider(issuer, {
+    clients: [
+      {
+        client_id: "foyer",
+        client_secret: "a-secret-of-the-client",
+        redirect_uris: redirectUris,
+        ...client,
+      },
+    ],
+    cookies: { keys: ["only for tests"] },
+    claims: {
+      profile: ["name", "preferred_username", "picture"],
+      groups: ["groups"],
+      roles: ["realm_access"],
+    },
+    scopes: ["openid", "profile", "groups", "roles"],
+    findAccount: (_context, accountId) => ({
+      accountId,
+      claims: () => ({ sub: accountId, ...state.claims }),
+    }),
+    features: { devInteractions: { enabled: true } },
+  });
+  provider.on("server_error", (_context, error) => console.error(error));
+  const answer = provider.callback();
+  server.on("request", (request, response) => {
+    const path = new URL(request.url!, issuer).pathname;
+    state.asked[path] = (state.asked[path] ?? 0) + 1;
+    const lie = state.lies[path];
+    if (lie) {
+      response.writeHead(200, { "content-type": "application/json" });
+      response.end(JSON.stringify(lie));
+    } else if (path.startsWith("/interaction/") && state.account) {
+      void finish(request).then(
+        (to) => response.writeHead(303, { location: to }).end(),
+        (error: unknown) => {
+          console.error(error);
+          response.writeHead(500).end();
+        },
+      );
+      return;
+    } else void answer(request, response);
+
+    /** Signs the account in, and lets it agree. */
+    async function finish(request: IncomingMessage): Promise<string> {
+      const { params, prompt, session } = await provider.interactionDetails(request, response);
+      const accountId = session?.accountId ?? state.account!;
+      if (prompt.name === "login") {
+        return provider.interactionResult(request, response, { login: { accountId } });
+      }
+      const clientId = params.client_id as string;
+      const grant = new provider.Grant({ accountId, clientId });
+      grant.addOIDCScope(params.scope as string);
+      return provider.interactionResult(request, response, {
+        consent: { grantId: await grant.save() },
+      });
+    }
+  });
+  t.teardown(() => {
+    server.closeAllConnections();
+    server.close();
+  });
+  return state;
+}
+
+/** Follows redirects as a browser does, with cookies, and without the pages. */
+export class Browser {
+  readonly #jar = new Map<string, Map<string, string>>();
+
+  /** Asks for one address. The caller may change the cookies that it sends. */
+  async get(address: string, cookie = this.cookies(address)) {
+    const response = await fetch(address, {
+      redirect: "manual",
+      headers: { accept: "text/html", ...(cookie && { cookie }) },
+    });
+    const { host } = new URL(address);
+    const jar = this.#jar.get(host) ?? new Map<string, string>();
+    this.#jar.set(host, jar);
+    for (const line of response.headers.getSetCookie()) {
+      const [pair = ""] = line.split(";");
+      const [name = "", value = ""] = pair.split("=");
+      if (value === "") jar.delete(name);
+      else jar.set(name, pair.slice(name.length + 1));
+    }
+    const location = response.headers.get("location");
+    return { response, location: location === null ? undefined : new URL(location, address).href };
+  }
+
+  cookies(address: string): string {
+    const jar = this.#jar.get(new URL(address).host) ?? new Map();
+    return [...jar].map(([name, value]) => `${name}=${value}`).join("; ");
+  }
+
+  /** Follows redirects until one matches, without asking for that. */
+  async until(address: string, stop: RegExp): Promise<string> {
+    let next: string | undefined = address;
+    for (let i = 0; i < 12 && next !== undefined; i++) {
+      if (i > 0 && stop.test(next)) return next;
+      next = (await this.get(next)).location;
+    }
+    return next ?? "no redirect";
+  }
+}

@@ -1,0 +1,94 @@
+import { resolve } from "node:path";
+import type { Test } from "tap";
+import { type Config, loadConfig } from "../../config.js";
+import type { EngineChoice } from "../../db/choice.js";
+import type { Bus } from "../../db/bus/bus.js";
+import { LogEvents } from "../../db/log/log-events.js";
+import { openEngines } from "../../db/open.js";
+import type { EngineOptions, Engines } from "../../db/contract/engines.js";
+import { openFiles } from "../../db/open-files.js";
+import { openSqliteStore } from "../../db/engines/sqlite/index.js";
+import type { Store } from "../../db/contract/store.js";
+import { ENGINE, type Engine, servers } from "./shared.js";
+
+// The engines of tests: SQLite and a folder, or the servers that test/support/servers/with.ts
+// starts. A test names a data folder and gets what belongs to it.
+
+/** What a test has chosen for data folders: engines, or the variables of servers of its own. */
+const chosen = new Map<string, Engine | Record<string, string>>();
+
+/** Chooses where the data of a folder is, before anything is put there. */
+export const chooseEngine = (dataDir: string, engine: Engine | Record<string, string>): void =>
+  void chosen.set(resolve(dataDir), engine);
+
+/** Where the data of a folder is; `own` stands for servers of one test. */
+export function engineOf(dataDir: string): Engine | "own" {
+  const engine = chosen.get(resolve(dataDir)) ?? ENGINE;
+  return typeof engine === "string" ? engine : "own";
+}
+
+/** The engines of a data folder, for `openEngines` and `Config`. */
+export async function enginesOf(dataDir: string): Promise<EngineChoice> {
+  if (engineOf(dataDir) === "own") return loadConfig(await variablesOf(dataDir)).engines;
+  return engineOf(dataDir) === "shared" ? (await servers()).enginesOf(dataDir) : {};
+}
+
+/** The variables that select the engines of a data folder. */
+export async function variablesOf(dataDir: string): Promise<Record<string, string>> {
+  const engine = chosen.get(resolve(dataDir)) ?? ENGINE;
+  if (engine === "sqlite") return { DATA_DIR: dataDir };
+  const variables = engine === "shared" ? await (await servers()).variablesOf(dataDir) : engine;
+  return { DATA_DIR: dataDir, ...variables };
+}
+
+/** The part of a configuration that says where the data is. */
+export const configOf = async (dataDir: string): Promise<Pick<Config, "dataDir" | "engines">> => ({
+  dataDir,
+  engines: await enginesOf(dataDir),
+});
+
+/** Opens the engines of a data folder. They are closed with the test, unless that was done before. */
+export async function openIn(
+  t: Pick<Test, "teardown">,
+  dataDir: string,
+  options: Partial<EngineOptions> = {},
+): Promise<Engines> {
+  const engines = await openEngines({ ...options, ...(await configOf(dataDir)).engines, dataDir });
+  let closed: Promise<void> | undefined;
+  const close = () => (closed ??= engines.close());
+  t.teardown(close);
+  return { ...engines, close };
+}
+
+/** Opens the engines of a data folder with another bus, which other processes may share. */
+export async function openWith(bus: Bus, dataDir: string): Promise<Engines> {
+  const { database, bucket } = await enginesOf(dataDir);
+  if (database) {
+    const { openSharedWith } = await import("../../db/engines/postgres/engine/open.js");
+    return openSharedWith(bus, { database, dataDir, bucket, onFault: rethrow });
+  }
+  const files = await openFiles(dataDir, bucket);
+  const store = openSqliteStore(dataDir, { onAppended: (hints) => events.took(hints) });
+  const events: LogEvents = new LogEvents({ bus, log: store.log, onFault: rethrow });
+  return {
+    store,
+    files,
+    events,
+    async close() {
+      await files.close();
+      await store.close();
+      await events.close();
+    },
+  };
+}
+
+/** Ends the test. */
+function rethrow(error: unknown): void {
+  queueMicrotask(() => {
+    throw error;
+  });
+}
+
+/** Opens the store of a data folder as a command does, beside the servers. It is closed with the test. */
+export const openStoreIn = async (t: Pick<Test, "teardown">, dataDir: string): Promise<Store> =>
+  (await openIn(t, dataDir, { serves: false })).store;
