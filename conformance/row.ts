@@ -17,8 +17,8 @@ type Requirement =
 interface Happening {
   /** The role of the caller; a member by default. */
   as?: Role;
-  /** The steps that the caller has taken before; all by default. */
-  before?: { enters?: false; joined?: false };
+  /** The steps that the caller has taken before; by default all, and both connections entered. */
+  before?: { enters?: "neither" | "second"; joined?: false };
   /**
    * All pushes to each audience, in order. An audience that is not named gets
    * nothing.

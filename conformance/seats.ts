@@ -30,7 +30,8 @@ const LAG = 1000;
 /** The connections of a row. */
 export class Seats {
   readonly #stage: Stage;
-  #callerEnters = true;
+  /** Which connections of the caller enter the room; both by default. */
+  #entering: "neither" | "second" | undefined;
   readonly #note: (audience: Audience, fault: string) => void;
   readonly #watchers = new Map<Audience, Watcher>();
   readonly #clients: Client[] = [];
@@ -49,7 +50,7 @@ export class Seats {
     if ("act" in row) await row.prepare?.(stage);
     else stage.payload = (await row.payload?.(stage)) ?? null;
     await stage.ready();
-    this.#callerEnters = row.before?.enters !== false;
+    this.#entering = row.before?.enters;
     await this.fill(names);
   }
 
@@ -134,8 +135,9 @@ export class Seats {
   }
 
   #enters(name: Audience): boolean {
-    if (name === "me") return this.#callerEnters;
-    return name === "second" || partOf(name).enters === true;
+    if (name === "me") return this.#entering === undefined;
+    if (name === "second") return this.#entering !== "neither";
+    return partOf(name).enters === true;
   }
 
   /**

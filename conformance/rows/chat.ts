@@ -11,7 +11,7 @@ const ofOwn = { me: { of: "unread", because }, second: { of: "unread", because }
 
 export const chatRows: Rows = {
   "chat.subscribe": {
-    before: { enters: false },
+    before: { enters: "second" },
     inChannel: "chat.read",
     payload: async (it) => {
       const last = await it.message("neighbor");

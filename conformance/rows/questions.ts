@@ -104,7 +104,7 @@ export const questionRows: Rows = {
     pushes: [[CHANGED, "room", { question: { score: 1 } }]],
   },
   "question.vote: from outside the room": {
-    before: { enters: false },
+    before: { enters: "second" },
     inRoom: "question.vote",
     payload: about(),
     pushes: [[CHANGED, "room"]],

@@ -3,7 +3,7 @@ import { NAME } from "../stage.js";
 
 export const roomRows: Rows = {
   "room.enter": {
-    before: { enters: false },
+    before: { enters: "neither" },
     inRoom: "room.view",
     payload: ({ room }) => ({ room }),
     answer: { viewers: undefined },
@@ -11,11 +11,11 @@ export const roomRows: Rows = {
   },
   "room.enter: a moderator": {
     as: "moderator",
-    before: { enters: false },
+    before: { enters: "neither" },
     inRoom: "room.view",
     payload: ({ room }) => ({ room }),
     answer: { viewers: [{}, {}, {}, {}] },
-    pushes: [["room.viewer.added", "second moderator"]],
+    pushes: [["room.viewer.added", "moderator"]],
   },
   "room.enter: the first one": {
     inRoom: "room.view",
