@@ -7,8 +7,9 @@ import { fileURLToPath } from "node:url";
 import { WebSocket } from "ws";
 import { startTestServer, type TestServer } from "../testing.js";
 
-// `node dist/scripts/walk.js` counts the files that a chat message and a vote pass, from the
-// frame of the sender to the frames of two others, in one process with SQLite. A file counts
+// `node dist/scripts/walk.js` counts the files that a chat message, a vote and a PATCH of a room
+// pass, from the frame or request of the sender to the frames of others, in one process with
+// SQLite. A file counts
 // if V8 saw its code run in each of several walks, on the loop or in a writer thread. So the
 // code of the start, of a login and of timers does not count. Of some files only a getter or a
 // look at a type runs: a reader knows them by their names, and they are listed apart. `--lines`
@@ -238,6 +239,7 @@ await server.createWorld({
     "poll.vote": [],
     "poll.manage": [["admin"]],
     "room.update": [["admin"]],
+    "world.api": [["admin"]],
   },
 });
 const { value: room } = await server.app.store.rooms.create("walk", {
@@ -295,6 +297,26 @@ const vote = await countOf(counter, async () => {
     ]);
 });
 report("A vote", vote);
+
+const token = await server.token("walk", { uid: "host", traits: ["admin"] });
+const patch = await countOf(counter, (turn) => {
+  const description = `Description ${turn}`;
+  const isIt = (frame: unknown[]) => JSON.stringify(frame).includes(description);
+  return Promise.resolve(() =>
+    Promise.all([
+      fetch(`${server.baseUrl}/api/v1/worlds/walk/rooms/${room.id}/`, {
+        method: "PATCH",
+        headers: { authorization: `Bearer ${token}`, "content-type": "application/json" },
+        body: JSON.stringify({ description }),
+      }).then((answer) => {
+        if (!answer.ok) throw new Error(`PATCH was answered with ${answer.status}`);
+        return answer.text();
+      }),
+      ...users.map((user) => user.next(isIt)),
+    ]),
+  );
+});
+report("A PATCH of a room", patch);
 
 for (const { ws } of users) ws.terminate();
 await server.close();
