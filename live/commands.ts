@@ -1,20 +1,19 @@
 import type { CommandName } from "../schemas/live/index.js";
-import type { Sender } from "./context.js";
-import type { CommandTable } from "./module.js";
+import type { CommandTable, Sender } from "./module.js";
 import { announcements } from "./modules/announcements/commands.js";
 import { chat } from "./modules/chat/commands.js";
 import { sharedMessages } from "./modules/chat/messages.js";
 import { pollList, polls } from "./modules/items/polls/commands.js";
 import { questionList, questions } from "./modules/items/questions/commands.js";
 import { program } from "./modules/program/commands.js";
-import { invites } from "./modules/rooms/invites.js";
 import { rooms } from "./modules/rooms/commands.js";
-import { kiosks } from "./modules/users/kiosks.js";
-import { webPush } from "./modules/users/web-push.js";
+import { invites } from "./modules/rooms/invites.js";
 import { users } from "./modules/users/commands.js";
+import { kiosks } from "./modules/users/kiosks.js";
 import { moderation } from "./modules/users/moderation.js";
-import { records } from "./modules/world/records.js";
+import { webPush } from "./modules/users/web-push.js";
 import { world } from "./modules/world/commands.js";
+import { records } from "./modules/world/records.js";
 
 /** Every command, with its requirements. */
 export const commands = {

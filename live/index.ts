@@ -9,7 +9,7 @@ import { commands } from "./commands.js";
 import { composeLive, type LiveLayer } from "./compose.js";
 import { MAX_FRAME } from "./socket/connection.js";
 import { ACCEPTED, offersDeflate } from "./socket/incoming.js";
-import { closeAll } from "./socket/stop.js";
+import { closeAll } from "./socket/sockets.js";
 import { acceptUpgrades, socketBase } from "./socket/upgrade.js";
 
 declare module "fastify" {

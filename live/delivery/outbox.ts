@@ -1,8 +1,8 @@
 import type { FastifyBaseLogger } from "fastify";
-import { detach } from "../../db/detach.js";
 import { StoreError } from "../../db/contract/store.js";
+import { detach } from "../../db/detach.js";
 import { type Clock, nextTurn, sleep } from "../../db/log/clock.js";
-import type { Pump } from "../socket/socket-writer.js";
+import type { Pump } from "../socket/outgoing.js";
 
 /** The pause before something that failed is repeated, in milliseconds. It doubles each time. */
 const FIRST_PAUSE = 50;

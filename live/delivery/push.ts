@@ -1,7 +1,6 @@
 import { type Clock, nextTurn } from "../../db/log/clock.js";
 import type { Gathering, Hub } from "../people/hub.js";
-import type { View, WorldState } from "../rules/world-state.js";
-import type { WorldStates } from "../rules/world-states.js";
+import type { View, WorldState, WorldStates } from "../rules/world-state.js";
 import type { Connection } from "../socket/connection.js";
 import type { Login } from "../socket/login-state.js";
 import { type Authors, nothingSent, type Outboxes, type Sent } from "./outbox.js";

@@ -1,23 +1,21 @@
+import type { LiveLimits } from "../../config.js";
 import type { UserRecord } from "../../db/contract/store.js";
-import { type Identified, IdentityError } from "../../plugins/auth/identity.js";
+import type { Clock } from "../../db/log/clock.js";
+import { type Identified, type Identify, IdentityError } from "../../plugins/auth/identity.js";
+import type { Guests } from "../../plugins/limits/guests.js";
 import type { World } from "../../schemas/worlds.js";
+import { jsonOf } from "../rules/encoding.js";
+import { banned, invalidPayload, LiveError, rateLimited, unknownWorld } from "../rules/problems.js";
+import { mayInWorld } from "../rules/rights.js";
+import { ownUser } from "../rules/shapes.js";
+import type { Counting, SentCrowds } from "../rules/state-json.js";
+import type { View, WorldStates } from "../rules/world-state.js";
 import type { Connection } from "../socket/connection.js";
 import type { Login } from "../socket/login-state.js";
 import { reasonToEnd, roomOfScreen, throwOut } from "../socket/endings.js";
 import { frameAround } from "../socket/frame.js";
-import { jsonOf } from "../rules/encoding.js";
-import { banned, invalidPayload, LiveError, rateLimited, unknownWorld } from "../rules/problems.js";
-import { MESSAGE_BURST, type Rates } from "./rates.js";
-import { mayInWorld } from "../rules/rights.js";
-import { ownUser } from "../rules/shapes.js";
-import type { Counting, SentCrowds } from "../rules/crowds.js";
-import type { View } from "../rules/world-state.js";
-import type { WorldStates } from "../rules/world-states.js";
-import type { LiveLimits } from "../../config.js";
-import type { Clock } from "../../db/log/clock.js";
-import type { Identify } from "../../plugins/auth/identity.js";
-import type { Guests } from "../../plugins/limits/guests.js";
 import type { Doors } from "./doors.js";
+import { MESSAGE_BURST, type Rates } from "./rates.js";
 import { invited, requireInvite, type Scoped, type ScopePorts, screenOf } from "./scoped.js";
 
 /** What a login needs. */

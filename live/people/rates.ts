@@ -3,7 +3,7 @@ import type { UserRecord } from "../../db/contract/store.js";
 import type { Clock } from "../../db/log/clock.js";
 import type { Identity } from "../../plugins/auth/identity.js";
 import { networkOf } from "../../plugins/limits/guests.js";
-import { sizeOfProfile } from "../rules/sizes.js";
+import { sizeOfProfile } from "../rules/shared-reads.js";
 import type { Connection } from "../socket/connection.js";
 import { Buckets, TokenBucket } from "../socket/pace.js";
 import type { Hub } from "./hub.js";

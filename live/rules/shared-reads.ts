@@ -1,4 +1,5 @@
 import { LRUCache } from "lru-cache";
+import type { UserRecord } from "../../db/contract/store.js";
 
 /** What a read is about: at least its world. */
 interface ReadKey {
@@ -126,3 +127,20 @@ export class SharedReads<K extends ReadKey, V extends object> {
     if (values?.size === 0) this.#places.delete(place);
   }
 }
+
+/**
+ * Makes something of each record once, and keeps it as long as the record. Records are
+ * frozen. The store gives the same object again for an unchanged record, unless it was
+ * too large to be kept.
+ */
+export function oncePer<R extends object, T>(make: (record: R) => T): (record: R) => T {
+  const made = new WeakMap<R, { readonly value: T }>();
+  return (record) => {
+    let known = made.get(record);
+    if (!known) made.set(record, (known = { value: make(record) }));
+    return known.value;
+  };
+}
+
+/** How large the profile of a user is, in characters of JSON. */
+export const sizeOfProfile = ({ stored }: UserRecord): number => stored.profile?.length ?? 0;

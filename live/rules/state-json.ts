@@ -1,10 +1,9 @@
 import { LRUCache } from "lru-cache";
 import type { RoomValue } from "../../db/contract/store.js";
 import type { World } from "../../schemas/worlds.js";
-import type { Counting, SentCrowds } from "./crowds.js";
 import { jsonOf } from "./encoding.js";
-import { oncePer } from "./once.js";
 import { sentRoom, sentWorld } from "./shapes.js";
+import { oncePer } from "./shared-reads.js";
 
 /** How many views of each state have their JSON kept. */
 const KEPT_VIEWS = 16;
@@ -84,4 +83,16 @@ export class StateJson {
     this.#jsons[counting].set(view, { json, changes });
     return json;
   }
+}
+
+/** Whether a client gets a word for each crowd, or its size as well. */
+export type Counting = "words" | "counts";
+
+/** The crowds of a world as they were sent last. */
+export interface SentCrowds {
+  readonly counting: Counting;
+  /** A number that is another one whenever any crowd has changed. */
+  readonly changes: number;
+  /** The fields of a room about its crowd, as JSON without braces. */
+  readonly jsonOf: (room: string) => string;
 }

@@ -1,7 +1,9 @@
-import type { RoomValue, Versioned } from "../../db/contract/store.js";
+import type { Program } from "../../db/contract/program.js";
+import type { RoomValue, Store, Versioned } from "../../db/contract/store.js";
+import type { Clock } from "../../db/log/clock.js";
 import type { PermissionKey } from "../../schemas/plain/permissions.js";
+import { byRoom, nextChange, onStage } from "../../schemas/plain/program.js";
 import type { World } from "../../schemas/worlds.js";
-import type { SentCrowds } from "./crowds.js";
 import { jsonOfSeen, LessenedView, Losses } from "./losses.js";
 import {
   addTraits,
@@ -12,8 +14,8 @@ import {
   stringsInRoom,
   stringsInWorld,
 } from "./rights.js";
-import type { Stages } from "./stages.js";
-import { StateJson } from "./state-json.js";
+import { oncePer } from "./shared-reads.js";
+import { type SentCrowds, StateJson } from "./state-json.js";
 import { type Seen, Told } from "./told.js";
 
 /** A world as users with the same rights see it. It is made once for all of them. */
@@ -237,3 +239,152 @@ export class WorldState {
     return view;
   }
 }
+
+/** How many rooms are read at a time. */
+const PAGE = 500;
+
+/** The states of the worlds with connections. */
+export class WorldStates {
+  readonly #clock: Clock;
+  readonly #store: Store;
+  readonly #isWatched: (world: string) => boolean;
+  readonly #known = new Map<string, WorldState>();
+  readonly #loading = new Map<string, Promise<WorldState | undefined>>();
+  /** States that were changed since. */
+  readonly #old = new Map<string, WorldState>();
+  /** When these were first changed since their known state was read. */
+  readonly #changedAt = new Map<string, number>();
+  /** How many states were read, or begun to be. */
+  #reads = 0;
+
+  /** @param isWatched whether a world has connections. Only then its state is kept. */
+  constructor(
+    clock: Clock,
+    store: Store,
+    isWatched: (world: string) => boolean,
+    /** The key of the server for push services; null without one. */
+    readonly pushKey: string | null = null,
+  ) {
+    this.#clock = clock;
+    this.#store = store;
+    this.#isWatched = isWatched;
+  }
+
+  /** A world was changed, or its last connection left. */
+  forget(world: string): void {
+    const known = this.#known.get(world);
+    if (known) this.#old.set(world, known);
+    if (!this.#isWatched(world)) {
+      this.#old.delete(world);
+      this.#changedAt.delete(world);
+    } else if (!this.#changedAt.has(world)) {
+      this.#changedAt.set(world, this.#clock.now());
+    }
+    this.#known.delete(world);
+    this.#loading.delete(world);
+  }
+
+  /** The state that was read last; undefined if the world was changed since. */
+  present(world: string): WorldState | undefined {
+    return this.#known.get(world);
+  }
+
+  /** The state with a world that was just read; undefined if it has to be read. */
+  of({ value: { id }, version }: Versioned<World>): WorldState | undefined {
+    const known = this.#known.get(id);
+    return known?.world.version === version ? known : undefined;
+  }
+
+  /** The present state of a world; undefined if there is no such world. */
+  async get(id: string): Promise<WorldState | undefined> {
+    const world = await this.#store.worlds.get(id);
+    const known = world && this.of(world);
+    if (known) return known;
+    const loading = this.#loading.get(id) ?? this.#load(id);
+    this.#loading.set(id, loading);
+    // If it is gone later, the world was changed meanwhile: the state is only for
+    // earlier callers.
+    const isPresent = () => this.#loading.get(id) === loading;
+    try {
+      const state = await loading;
+      if (state && isPresent() && this.#isWatched(id)) {
+        this.#known.set(id, state);
+        this.#old.delete(id);
+        this.#changedAt.delete(id);
+      }
+      return state;
+    } finally {
+      if (isPresent()) this.#loading.delete(id);
+    }
+  }
+
+  async #load(id: string): Promise<WorldState | undefined> {
+    const order = ++this.#reads;
+    const rooms: Versioned<RoomValue>[] = [];
+    let read: Versioned<RoomValue>[];
+    let page = 1;
+    do {
+      read = await this.#store.rooms.all(id, { page: page++, pageSize: PAGE });
+      rooms.push(...read);
+    } while (read.length === PAGE);
+    const program = await this.#store.program.get(id);
+    const stages = stagesOf(program, this.#clock.date());
+    const shown = withStages(rooms, stages);
+    const world = await this.#store.worlds.get(id);
+    const before = this.#old.get(id);
+    const since = this.#changedAt.get(id);
+    return world && new WorldState(world, shown, stages, order, before, this.pushKey, since);
+  }
+}
+
+/** What the rooms of a world show now: the id of a session; null between sessions. */
+export type Stages = ReadonlyMap<string, string | null>;
+
+/** The sessions that everybody may see who sees their room, by room. */
+const shownByRoom = oncePer(({ sessions }: Program) =>
+  byRoom(sessions.flatMap(({ value }) => (value.state === "public" ? [value] : []))),
+);
+
+/**
+ * What the rooms with sessions show. Rooms without sessions are not in it: their own settings
+ * decide.
+ * @param now in milliseconds since 1970.
+ */
+export const stagesOf = (program: Program, now: number): Stages =>
+  new Map(
+    [...shownByRoom(program)].map(([room, sessions]) => [
+      room,
+      onStage(sessions, now).now?.id ?? null,
+    ]),
+  );
+
+/** When a room shows something else. @returns undefined if none does. */
+export const nextStage = (program: Program, now: number): number | undefined =>
+  nextChange([...shownByRoom(program).values()].flat(), now);
+
+/** A room that shows a session, or none, in place of its own schedule data. */
+function withSession(room: RoomValue, session: string | null): RoomValue {
+  const schedule_data = JSON.stringify(session === null ? null : { session });
+  const stored = { ...room.stored, schedule_data };
+  // A copy would parse the large fields.
+  return Object.create(room, { stored: { value: Object.freeze(stored) } }) as RoomValue;
+}
+
+/** Rooms as their sessions let them appear. Their versions stay, as these are of the store. */
+const withStages = (
+  rooms: readonly Versioned<RoomValue>[],
+  stages: Stages,
+): Versioned<RoomValue>[] =>
+  rooms.map((room) => {
+    const session = stages.get(room.value.id);
+    if (session === undefined) return room;
+    const { version } = room;
+    const value = withSession(room.value, session);
+    return {
+      version,
+      value,
+      get json() {
+        return room.json;
+      },
+    };
+  });

@@ -1,13 +1,13 @@
 import type { UserRecord, Versioned } from "../../db/contract/store.js";
 import { type Identity, stillHolds } from "../../plugins/auth/identity.js";
-import type { World } from "../../schemas/worlds.js";
 import type { Scope } from "../../schemas/plain/permissions.js";
-import type { Connection } from "./connection.js";
-import type { Login } from "./login-state.js";
+import type { World } from "../../schemas/worlds.js";
 import { LiveError, problemOf } from "../rules/problems.js";
-import { Close, pushFrame } from "./frame.js";
 import { mayInWorld } from "../rules/rights.js";
 import type { WorldState } from "../rules/world-state.js";
+import type { Connection } from "./connection.js";
+import type { Login } from "./login-state.js";
+import { Close, pushFrame } from "./frame.js";
 
 // The reasons for which the server ends a connection, and their messages to the client.
 

@@ -1,11 +1,10 @@
-import { elementIn, findLosses } from "../../schemas/fidelity.js";
 import type { Faults } from "../../schemas/errors.js";
-import type { Connection } from "./connection.js";
+import { elementIn, findLosses } from "../../schemas/fidelity.js";
 import { jsonOf, SharedJson } from "../rules/encoding.js";
-import { Close, frameAround, textFrame } from "./frame.js";
+import { doubtful, invalidPayload, LiveError, problemOf, rateLimited } from "../rules/problems.js";
+import type { Connection, Message } from "./connection.js";
 import type { Login } from "./login-state.js";
-import type { Message } from "./message-loop.js";
-import { invalidPayload, LiveError, problemOf, rateLimited, doubtful } from "../rules/problems.js";
+import { Close, frameAround, textFrame } from "./frame.js";
 import { liveErrorOf } from "./refusals.js";
 
 /** A command as it came. */

@@ -1,6 +1,7 @@
+import type { Socket } from "node:net";
 import type { Clock } from "../../db/log/clock.js";
-import { Close, deflatedAnswer, deflatedPiece } from "./frame.js";
-import type { SocketWriter } from "./socket-writer.js";
+import { leftOf } from "../../plugins/http/stalls.js";
+import { Close, deflatedAnswer, deflatedPiece, Joiner, pongFrame } from "./frame.js";
 
 /** How long an answer waits until the rights of its user are known, in milliseconds. */
 const LONGEST_DOUBT = 2000;
@@ -203,6 +204,255 @@ export class Outgoing {
     for (const { piece, frames } of this.#held.splice(0, count)) {
       this.#heldSize -= piece.length;
       this.#owner.writer.send(piece, frames);
+    }
+  }
+}
+
+interface WriterPorts {
+  /** Calls {@link SocketWriter.flush} of each writer that it was given. */
+  readonly pump: { add(writer: SocketWriter): void };
+  readonly limits: { readonly maxUnsent: number };
+  readonly metrics: { sent(frames: number): void } | undefined;
+}
+
+/** The connection that has the socket. */
+interface Owner {
+  readonly ended: boolean;
+  /** What it holds counts as unsent. */
+  readonly outgoing: { readonly heldSize: number };
+  /** The system has not taken a whole write. */
+  watchBacklog(): void;
+  /** Ends at once, as its client does not read. */
+  dropAsSlow(): void;
+}
+
+/**
+ * Writes frames to a socket: all that become due within one turn of the event loop in
+ * one write. It ends the connection of a client that does not read.
+ */
+export class SocketWriter {
+  readonly #socket: Socket;
+  readonly #ports: WriterPorts;
+  readonly #owner: Owner;
+  /** Pieces to be written at the end of this turn of the event loop, of one or more frames. */
+  #out: Buffer[] = [];
+  #outSize = 0;
+  #outFrames = 0;
+  /** The content of a ping that has no answer yet. */
+  #pinged: Buffer | undefined;
+  /** The size of the last answer. It was asked for, so it is no sign of a slow reader. */
+  #answerSize = 0;
+  /** The size of the answers since the client had taken all, without shared pushes. */
+  #answersKept = 0;
+  /** The size of the last state of the world. The next one waits until it is read. */
+  #stateSize = 0;
+
+  constructor(socket: Socket, ports: WriterPorts, owner: Owner) {
+    this.#socket = socket;
+    this.#ports = ports;
+    this.#owner = owner;
+  }
+
+  /** How many bytes wait until the client reads. */
+  get unsent(): number {
+    return this.#socket.writableLength + this.#outSize + this.#owner.outgoing.heldSize;
+  }
+
+  /**
+   * How many of these bytes no other connection shares, at most. A push is one piece of
+   * memory for all connections that get it.
+   */
+  get kept(): number {
+    return Math.min(this.unsent, this.#answersKept);
+  }
+
+  /**
+   * How much the system has left to send of the present write; 0 if nothing waits, and
+   * NaN if that is not known.
+   */
+  get left(): number {
+    return leftOf(this.#socket);
+  }
+
+  /** Writes a piece in the next pass of the pump. */
+  send(piece: Buffer, frames = 1): void {
+    if (this.#owner.ended || this.dropIfSlow()) return;
+    const isDue = this.#isDue;
+    this.#outSize += piece.length;
+    this.#outFrames += frames;
+    this.#out.push(piece);
+    if (!isDue) this.#ports.pump.add(this);
+  }
+
+  /**
+   * Sends an answer.
+   * @param pieces of one frame; others share the second.
+   */
+  sendAnswer(pieces: readonly Buffer[]): void {
+    this.#answerSize = 0;
+    for (const { length } of pieces) this.#answerSize += length;
+    if (this.unsent === 0) this.#answersKept = 0;
+    this.#answersKept += this.#answerSize - (pieces[1]?.length ?? 0);
+    pieces.forEach((piece, i) => this.send(piece, i === 0 ? 1 : 0));
+  }
+
+  /** The piece that was sent last is a state of the world. Its size is no sign of a slow reader. */
+  noteState(size: number): void {
+    this.#stateSize = size;
+  }
+
+  /** Answers the last of several pings, as RFC 6455, section 5.5.3, allows. */
+  pong(content: Buffer): void {
+    if (this.dropIfSlow()) return;
+    const isDue = this.#isDue;
+    this.#pinged = content;
+    if (!isDue) this.#ports.pump.add(this);
+  }
+
+  /** Whether the pump will call {@link flush}. */
+  get #isDue(): boolean {
+    return this.#out.length > 0 || this.#pinged !== undefined;
+  }
+
+  /**
+   * Ends the connection of a client that does not read, so that it takes no memory from
+   * others.
+   * @returns whether it has.
+   */
+  dropIfSlow(): boolean {
+    const most = this.#ports.limits.maxUnsent + this.#answerSize + this.#stateSize;
+    if (this.unsent <= most) return false;
+    this.#owner.dropAsSlow();
+    return true;
+  }
+
+  /**
+   * Writes all frames that are due.
+   * @param joiner makes one piece of several; the same for all connections of a pass.
+   */
+  flush(joiner = new Joiner()): void {
+    const pieces = this.#out;
+    if (this.#pinged) {
+      const pong = pongFrame(this.#pinged);
+      this.#pinged = undefined;
+      this.#outSize += pong.length;
+      this.#outFrames++;
+      pieces.push(pong);
+    }
+    const size = this.#outSize;
+    const frames = this.#outFrames;
+    this.#out = [];
+    this.#outSize = 0;
+    this.#outFrames = 0;
+    if (pieces.length === 0 || !this.#socket.writable) return;
+    this.#ports.metrics?.sent(frames);
+    const piece = pieces.length === 1 ? pieces[0] : joiner.join(pieces, size);
+    if (piece) this.#socket.write(piece);
+    else {
+      this.#socket.cork();
+      for (const each of pieces) this.#socket.write(each);
+      this.#socket.uncork();
+    }
+    if (this.#socket.writableLength > 0) this.#owner.watchBacklog();
+  }
+
+  /** Whether the socket asks to wait until it has written. */
+  get needsDrain(): boolean {
+    return this.#socket.writableNeedDrain;
+  }
+
+  /** Calls a function when the socket has written all. */
+  onceDrained(act: () => void): void {
+    this.#socket.once("drain", act);
+  }
+}
+
+/** How many sockets are written to before other work gets its turn. */
+const SLICE = 500;
+
+/** How long that may take, in milliseconds: the frames of a socket may be large. */
+const LONGEST_SLICE = 5;
+
+/** The writer of one connection. */
+interface Due {
+  flush(joiner: Joiner): void;
+}
+
+/** Gets how many seconds the first frame of a pass waited until all were written. */
+interface PassMetrics {
+  delivered(seconds: number): void;
+}
+
+/** After how many sockets the clock is read. */
+const LOOKED_AT = 32;
+
+/**
+ * Writes due frames to connections. All frames that become due to a socket within one
+ * turn of the event loop are one write, because a write costs more than all other work.
+ * After each slice of sockets the event loop goes on, so that requests are served while
+ * an event goes to thousands.
+ */
+export class Pump {
+  #due: Due[] = [];
+  #next = 0;
+  #since = 0;
+  /** How many connections were taken, and how many of them were written to. */
+  #added = 0;
+  #written = 0;
+  /** The callers that wait until so many sockets were written to, in order. */
+  readonly #waiting: { count: number; resolve: () => void }[] = [];
+  readonly #joiner = new Joiner();
+  readonly #clock: Clock;
+  readonly #metrics: PassMetrics | undefined;
+
+  constructor(clock: Clock, metrics?: PassMetrics) {
+    this.#clock = clock;
+    this.#metrics = metrics;
+  }
+
+  /** How many connections wait to be written to. */
+  get waiting(): number {
+    return this.#due.length - this.#next;
+  }
+
+  /** Takes the writer of a connection that has got its first frame. */
+  add(writer: Due): void {
+    this.#added++;
+    if (this.#due.push(writer) > 1) return;
+    this.#since = this.#clock.now();
+    this.#clock.soon(this.#run);
+  }
+
+  /** Resolves when everything that is due now is written. */
+  async drained(): Promise<void> {
+    const count = this.#added;
+    if (this.#written === count) return;
+    await new Promise<void>((resolve) => this.#waiting.push({ count, resolve }));
+  }
+
+  readonly #run = (): void => {
+    this.#writeSlice();
+    while (this.#waiting[0] && this.#waiting[0].count <= this.#written) {
+      this.#waiting.shift()!.resolve();
+    }
+    if (this.#next < this.#due.length) {
+      this.#clock.soon(this.#run);
+      return;
+    }
+    this.#metrics?.delivered((this.#clock.now() - this.#since) / 1000);
+    this.#joiner.forget();
+    this.#due = [];
+    this.#next = 0;
+  };
+
+  #writeSlice(): void {
+    const end = Math.min(this.#next + SLICE, this.#due.length);
+    const latest = this.#clock.now() + LONGEST_SLICE;
+    while (this.#next < end) {
+      this.#due[this.#next++]!.flush(this.#joiner);
+      this.#written++;
+      const looks = this.#next % LOOKED_AT === 0;
+      if (looks && this.#clock.now() >= latest) return;
     }
   }
 }

@@ -1,22 +1,22 @@
 import type { Duplex } from "node:stream";
 import type { FastifyBaseLogger } from "fastify";
 import type { WebSocket } from "ws";
-import { detach } from "../../db/detach.js";
+import type { LiveLimits } from "../../config.js";
 import { StoreError, type WorldStore } from "../../db/contract/store.js";
+import { detach } from "../../db/detach.js";
+import { type Clock, sleep } from "../../db/log/clock.js";
+import type { Random } from "../../db/log/random.js";
+import { networkOf } from "../../plugins/limits/guests.js";
+import { LiveError, problemOf, unavailable } from "../rules/problems.js";
+import type { Backlog } from "./backlog.js";
 import { Connection, type Surroundings } from "./connection.js";
 import { throwOut } from "./endings.js";
 import { Close, pushFrame } from "./frame.js";
 import { Agenda, TICK } from "./heartbeat.js";
 import { Inflation } from "./incoming.js";
-import type { Refused } from "./upgrade.js";
 import { messageHandler, type MessagePorts } from "./messages.js";
-import type { LiveLimits } from "../../config.js";
-import type { Clock } from "../../db/log/clock.js";
-import type { Random } from "../../db/log/random.js";
-import type { Backlog } from "./backlog.js";
-import { LiveError, problemOf, unavailable } from "../rules/problems.js";
 import { Turns } from "./pace.js";
-import { networkOf } from "../../plugins/limits/guests.js";
+import type { Refused } from "./upgrade.js";
 
 /** The least bound, for servers that take few websockets. */
 const LEAST = 100;
@@ -76,7 +76,7 @@ const FATAL_DELAY = 500;
 const problemFrame = (error: LiveError): Buffer => pushFrame("error", problemOf(error));
 
 /** The ports of connections to the other floors. */
-export interface SocketPorts extends MessagePorts {
+interface SocketPorts extends MessagePorts {
   readonly clock: Clock;
   readonly random: Random;
   readonly log: FastifyBaseLogger;
@@ -240,4 +240,43 @@ export class Sockets {
     this.#stopTicks();
     for (const connection of this.#ports.sockets.values()) connection.drop();
   }
+}
+
+/** In how many steps websockets are closed. */
+const STEPS = 30;
+
+/** How long the steps take at most, in milliseconds. */
+const SPREAD = 3000;
+/** The same where no other process takes the clients: they only wait for the next server. */
+const SPREAD_ALONE = 300;
+
+/**
+ * Closes all websockets in steps, each by the closing handshake. Clients connect
+ * again elsewhere, or here when the next server listens. If all came at once, they
+ * would overload another process.
+ * @param sockets the open ones.
+ * @param isAlone whether there is no other process.
+ * @param timeout how long the server waits before it stops, in milliseconds. The
+ *   steps take a part of it, and so does the wait for clients that do not answer.
+ */
+export async function closeAll(
+  clock: Clock,
+  sockets: ReadonlyMap<string, Connection>,
+  timeout: number,
+  isAlone: boolean,
+): Promise<void> {
+  const within = Math.min(isAlone ? SPREAD_ALONE : SPREAD, 0.3 * timeout);
+  const open = [...sockets.values()];
+  const step = Math.ceil(open.length / STEPS);
+  for (let i = 0; i < open.length; i += step) {
+    for (const connection of open.slice(i, i + step)) {
+      connection.closeAfterAnswer(Close.restart);
+    }
+    if (step > 1) await sleep(clock, within / STEPS);
+  }
+  const deadline = clock.now() + Math.min(2000, 0.3 * timeout);
+  while (sockets.size > 0 && clock.now() < deadline) {
+    await sleep(clock, 20);
+  }
+  for (const connection of sockets.values()) connection.drop();
 }

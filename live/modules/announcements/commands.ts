@@ -1,18 +1,23 @@
-import type { Commands } from "../../../schemas/live/index.js";
-import { type AnnouncementStore, StoreError } from "../../../db/contract/store.js";
 import {
   type Announcement,
   type AnnouncementDraft,
   changedAnnouncement,
 } from "../../../db/contract/announcements.js";
-import { absent, expectVersion } from "../../../db/rules/preconditions.js";
-import { timeIn } from "../../../schemas/plain/times.js";
+import { type AnnouncementStore, StoreError } from "../../../db/contract/store.js";
 import type { Clock } from "../../../db/log/clock.js";
-import type { Context, Sender } from "../../context.js";
-import { bind, type CommandTable, type LiveModule } from "../../module.js";
+import { absent, expectVersion } from "../../../db/rules/preconditions.js";
+import type { Commands } from "../../../schemas/live/index.js";
+import { isVisible } from "../../../schemas/plain/announcements.js";
+import { timeIn } from "../../../schemas/plain/times.js";
+import {
+  bind,
+  type CommandTable,
+  type Context,
+  type LiveModule,
+  type Sender,
+} from "../../module.js";
 import { invalidPayload, LiveError, requireShort } from "../../rules/problems.js";
 import { announcementRecord, sentAnnouncement } from "../../rules/shapes.js";
-import { isVisible } from "../../../schemas/plain/announcements.js";
 import type { Connection } from "../../socket/connection.js";
 import { AnnouncementPushes, type AnnouncementPushPorts } from "./pushes.js";
 

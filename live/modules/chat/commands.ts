@@ -1,13 +1,12 @@
 import type { CommandName, Commands } from "../../../schemas/live/index.js";
-import type { ChatPorts } from "./ports.js";
-import type { ChannelContext } from "../../context.js";
-import type { CommandTable } from "../../module.js";
+import type { ChannelContext, CommandTable } from "../../module.js";
 import { invalidPayload, LiveError, rateLimited } from "../../rules/problems.js";
 import { isSilenced, isVolatile, mayInRoom } from "../../rules/rights.js";
+import { createDirect } from "./direct.js";
 import { messages } from "./messages.js";
 import { idOf, pageOf } from "./pages.js";
+import type { ChatPorts } from "./ports.js";
 import { hasName } from "./users.js";
-import { createDirect } from "./direct.js";
 
 /** Read marks, and direct channels. */
 export const reading: CommandTable<"chat.mark_read" | "chat.direct.create", ChatPorts> = {

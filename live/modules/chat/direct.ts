@@ -1,10 +1,10 @@
 import { detach } from "../../../db/detach.js";
+import { kindOf } from "../../../db/rules/user-kinds.js";
 import type { Commands } from "../../../schemas/live/index.js";
 import { uuid } from "../../../schemas/plain/texts.js";
-import { kindOf } from "../../../db/rules/user-kinds.js";
-import type { ChatPorts } from "./ports.js";
-import type { ChannelContext, Context } from "../../context.js";
+import type { ChannelContext, Context } from "../../module.js";
 import { chatDenied, rateLimited } from "../../rules/problems.js";
+import type { ChatPorts } from "./ports.js";
 
 /** How many people a direct channel has at most. */
 const MAX_MEMBERS = 100;

@@ -2,7 +2,7 @@ import type { ChatStore, Delivery } from "../../../db/contract/chat.js";
 import { type Clock, nextTurn } from "../../../db/log/clock.js";
 import type { Outboxes } from "../../delivery/outbox.js";
 import type { EntryHandlers, EventOf } from "../../module.js";
-import type { Pump } from "../../socket/socket-writer.js";
+import type { Pump } from "../../socket/outgoing.js";
 
 /** How many events are delivered together at most, and read at a time. */
 const MAX_BATCH = 100;

@@ -2,13 +2,13 @@ import type { ChatEvent } from "../../../db/contract/chat.js";
 import type { UserRecord } from "../../../db/contract/store.js";
 import type { PublicUser, TypedEvent } from "../../../schemas/live/index.js";
 import type { World } from "../../../schemas/worlds.js";
-import type { ChatPorts } from "./ports.js";
-import type { ChannelContext, Sender } from "../../context.js";
+import type { ChannelContext, Sender } from "../../module.js";
 import { encoded, Json, jsonOf, type Sendable, SharedJson } from "../../rules/encoding.js";
 import { tooLarge } from "../../rules/problems.js";
 import { isVolatile } from "../../rules/rights.js";
-import { sentEvent } from "./batch.js";
+import { sentEvent } from "./audience.js";
 import type { FetchedPage, Page, PageKey, ShownUsers } from "./page-cache.js";
+import type { ChatPorts } from "./ports.js";
 import { readUsers, sharedUser, usersIn } from "./users.js";
 
 /** How many events a page has at most. */

@@ -5,7 +5,7 @@ import type { Presence } from "../../people/presence.js";
 import type { Rates } from "../../people/rates.js";
 import type { Channels } from "./channels.js";
 import type { PageCache } from "./page-cache.js";
-import type { ReadStates } from "./unread/index.js";
+import type { ReadStates } from "./unread/read-states.js";
 
 /** Counts the events of channels that this process made. */
 export interface ChatMetrics {

@@ -1,9 +1,12 @@
-import type { ChatEvent } from "../../../db/contract/chat.js";
+import type { ChatEvent, ChatStore } from "../../../db/contract/chat.js";
 import type { UserRecord, UserStore } from "../../../db/contract/store.js";
+import type { Clock } from "../../../db/log/clock.js";
 import type { PublicUser } from "../../../schemas/live/index.js";
 import { firstOf, UUID } from "../../../schemas/plain/texts.js";
 import type { World } from "../../../schemas/worlds.js";
+import type { ChannelContext } from "../../module.js";
 import { encoded, type Json } from "../../rules/encoding.js";
+import { isVolatile } from "../../rules/rights.js";
 import { publicUser } from "../../rules/shapes.js";
 
 /** A message that mentions this many users, or more, sends no notifications. */
@@ -39,16 +42,16 @@ export const hasName = ({ profile }: UserRecord): boolean =>
 const MAX_INVOLVED = 64;
 
 /** How large the users of one push are together, in bytes of JSON. */
-const MAX_SIZE = 32 * 1024;
+const MAX_PUSHED_SIZE = 32 * 1024;
 
 /** The longest display name in a profile that is not sent as a whole, in characters. */
 const SHORT_NAME = 100;
 
 /** How many users are read at a time. */
-const SLICE = 200;
+const USERS_PER_READ = 200;
 
 /** For how long the public form of a user is kept: `inactive` depends on the time. In milliseconds. */
-const KEPT = 60_000;
+const PUBLIC_FORM_AGE_MS = 60_000;
 
 /**
  * The ids of the users of an event, at most 64: the sender, then the users who reacted,
@@ -76,8 +79,8 @@ export async function readUsers(
   ids: readonly string[],
 ): Promise<Map<string, UserRecord>> {
   const found = new Map<string, UserRecord>();
-  for (let i = 0; i < ids.length; i += SLICE) {
-    const slice = ids.slice(i, i + SLICE);
+  for (let i = 0; i < ids.length; i += USERS_PER_READ) {
+    const slice = ids.slice(i, i + USERS_PER_READ);
     for (const user of await store.users.getMany(world, slice)) {
       found.set(user.id, user);
     }
@@ -103,7 +106,7 @@ const known = {
 function knownUser(user: UserRecord, world: World, now: number, admin: boolean): Known {
   const map = admin ? known.admins : known.others;
   let entry = map.get(user);
-  if (entry?.world !== world || Math.abs(now - entry.at) > KEPT) {
+  if (entry?.world !== world || Math.abs(now - entry.at) > PUBLIC_FORM_AGE_MS) {
     const json = encoded<PublicUser>(publicUser(user, world, now, admin));
     const size = Buffer.byteLength(json.text);
     entry = { world, at: now, json, size };
@@ -129,7 +132,7 @@ export const sharedUser = (
  */
 export function fitting(users: Iterable<UserRecord>, world: World, now: number): UserRecord[] {
   const shown: UserRecord[] = [];
-  let left = MAX_SIZE;
+  let left = MAX_PUSHED_SIZE;
   for (const user of users) {
     const { size } = knownUser(user, world, now, false);
     if (size > left && shown.length > 0) continue;
@@ -160,3 +163,84 @@ export const absentUser = (id: string): PublicUser => ({
   badges: [],
   inactive: true,
 });
+
+/** How many members are listed, and how large they may be together, in characters of JSON. */
+const MAX_MEMBERS = 1000;
+const MAX_MEMBERS_SIZE = 256 * 1024;
+
+/** How many members are read at a time. */
+const MEMBERS_PER_READ = 100;
+
+/** For how long a list is kept, in milliseconds. A crowd that comes back asks for it at once. */
+const LIST_AGE_MS = 1000;
+
+const NONE = encoded<PublicUser[]>([]);
+
+interface List {
+  readonly at: number;
+  readonly members: Promise<Json<PublicUser[]>>;
+}
+
+/** The ports of lists of members. */
+export interface MemberPorts extends UserReads {
+  readonly clock: Clock;
+  readonly store: UserReads["store"] & { readonly chat: ChatStore };
+}
+
+/** The members of channels, as subscribers get them. */
+export class Members {
+  readonly #ports: MemberPorts;
+  readonly #lists = new Map<string, List>();
+
+  constructor(ports: MemberPorts) {
+    this.#ports = ports;
+  }
+
+  /** Something changed in the members of channels, or in users. */
+  forget(): void {
+    this.#lists.clear();
+  }
+
+  /** The latest to join come first. */
+  of(context: ChannelContext): Promise<Json<PublicUser[]>> {
+    const { channel, room, may } = context;
+    if (room && isVolatile(room.value)) return Promise.resolve(NONE);
+    const admin = may("user.manage");
+    const key = `${channel} ${admin}`;
+    const now = this.#ports.clock.now();
+    const known = this.#lists.get(key);
+    if (known && now - known.at < LIST_AGE_MS) return known.members;
+    for (const [other, { at }] of this.#lists) {
+      if (now - at >= LIST_AGE_MS) this.#lists.delete(other);
+    }
+    const members = read(this.#ports, context, admin).then(encoded<PublicUser[]>);
+    this.#lists.set(key, { at: now, members });
+    members.catch(() => this.#lists.delete(key));
+    return members;
+  }
+}
+
+async function read(
+  { store, clock }: MemberPorts,
+  { connection, world, channel, direct }: ChannelContext,
+  admin: boolean,
+): Promise<Json<PublicUser>[]> {
+  const ids = direct ?? (await store.chat.members(connection.world, channel, MAX_MEMBERS));
+  const isListed = ({ deleted, moderation_state }: UserRecord) =>
+    direct !== undefined || (!deleted && moderation_state !== "banned");
+  const members: Json<PublicUser>[] = [];
+  let size = 0;
+  for (let i = 0; i < ids.length; i += MEMBERS_PER_READ) {
+    const slice = ids.slice(i, i + MEMBERS_PER_READ);
+    const users = await readUsers({ store }, connection.world, slice);
+    for (const id of slice) {
+      const user = users.get(id);
+      if (!user || !isListed(user)) continue;
+      const member = sharedUser(user, world.value, clock.date(), admin);
+      size += member.text.length;
+      if (size > MAX_MEMBERS_SIZE) return members;
+      members.push(member);
+    }
+  }
+  return members;
+}

@@ -2,8 +2,8 @@ import type { Item, ItemStore, ItemUpdate } from "../../../db/contract/items.js"
 import type { Entry, Vote } from "../../../db/log/entries.js";
 import type { Commands } from "../../../schemas/live/index.js";
 import type { PermissionKey } from "../../../schemas/plain/permissions.js";
-import type { RoomContext, Sender } from "../../context.js";
 import type { FrameFor, Pushes } from "../../delivery/push.js";
+import type { RoomContext, Sender } from "../../module.js";
 import type { Rates } from "../../people/rates.js";
 import { rateLimited, requireShort, unknownItem } from "../../rules/problems.js";
 import { mayInRoom } from "../../rules/rights.js";

@@ -1,18 +1,21 @@
+import type { ProgramLinkStore } from "../../../db/contract/program-links.js";
 import type { ProgramStore } from "../../../db/contract/program.js";
 import { StoreError } from "../../../db/contract/store.js";
 import type { Clock } from "../../../db/log/clock.js";
 import type { Commands, SentProgram } from "../../../schemas/live/index.js";
 import { MAX_FAVORITES } from "../../../schemas/plain/program.js";
-import type { Context } from "../../context.js";
-import { bind, type CommandTable, type LiveModule } from "../../module.js";
+import { bind, type CommandTable, type Context, type LiveModule } from "../../module.js";
 import { SharedJson } from "../../rules/encoding.js";
 import { LiveError, worldDenied } from "../../rules/problems.js";
-import type { View } from "../../rules/world-state.js";
-import type { WorldStates } from "../../rules/world-states.js";
-import { encodedFor, sessionsFor, versionFor } from "./sight.js";
-import type { ProgramLinkStore } from "../../../db/contract/program-links.js";
+import type { View, WorldStates } from "../../rules/world-state.js";
 import type { Connection } from "../../socket/connection.js";
-import { ProgramPushes, type ProgramPushPorts } from "./pushes.js";
+import {
+  encodedFor,
+  ProgramPushes,
+  type ProgramPushPorts,
+  sessionsFor,
+  versionFor,
+} from "./pushes.js";
 import { StageTimer, type StageTimerPorts } from "./stage-timer.js";
 
 /** The port of the command for the address of the calendar. */

@@ -1,7 +1,7 @@
 import type { Program, ProgramStore } from "../../../db/contract/program.js";
 import type { Clock } from "../../../db/log/clock.js";
 import type { Pushes } from "../../delivery/push.js";
-import { nextStage, type Stages, stagesOf } from "../../rules/stages.js";
+import { nextStage, type Stages, stagesOf } from "../../rules/world-state.js";
 
 /**
  * The longest time that a timer waits, in milliseconds. Someone may set the clock of the machine

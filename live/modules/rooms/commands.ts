@@ -1,13 +1,18 @@
 import { type RoomValue, StoreError, type Versioned } from "../../../db/contract/store.js";
 import type { Commands } from "../../../schemas/live/index.js";
-import type { Context, RoomContext } from "../../context.js";
-import { bind, type CommandTable, type LiveModule } from "../../module.js";
+import {
+  bind,
+  type CommandTable,
+  type Context,
+  type LiveModule,
+  type RoomContext,
+} from "../../module.js";
 import { LiveError } from "../../rules/problems.js";
 import { hasModule } from "../../rules/rights.js";
+import { type InvitePorts, invites } from "./invites.js";
 import type { RoomPorts } from "./ports.js";
 import { settings } from "./settings.js";
 import { visits } from "./visits.js";
-import { type InvitePorts, invites } from "./invites.js";
 
 /** Rooms: viewers and settings. */
 export const rooms: CommandTable<

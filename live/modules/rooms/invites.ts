@@ -2,8 +2,7 @@ import type { InviteStore } from "../../../db/contract/invites.js";
 import type { Clock } from "../../../db/log/clock.js";
 import type { Commands } from "../../../schemas/live/index.js";
 import { inviteLink } from "../../../schemas/plain/links.js";
-import type { RoomContext } from "../../context.js";
-import type { CommandTable } from "../../module.js";
+import type { CommandTable, RoomContext } from "../../module.js";
 
 const DAY = 24 * 3_600_000;
 

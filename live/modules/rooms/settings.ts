@@ -1,10 +1,9 @@
 import type { RoomValue } from "../../../db/contract/store.js";
 import type { Commands } from "../../../schemas/live/index.js";
+import { given } from "../../../schemas/plain/given.js";
 import { RoomChanges } from "../../../schemas/rooms.js";
 import { compileValidator, scheduleFault } from "../../../schemas/validate.js";
-import { given } from "../../../schemas/plain/given.js";
-import type { Context, RoomContext } from "../../context.js";
-import type { CommandTable } from "../../module.js";
+import type { CommandTable, Context, RoomContext } from "../../module.js";
 import { invalidPayload, LiveError } from "../../rules/problems.js";
 import { mayInRoom } from "../../rules/rights.js";
 import { roomSettings } from "../../rules/shapes.js";

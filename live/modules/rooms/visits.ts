@@ -2,12 +2,11 @@ import type { UserRecord } from "../../../db/contract/store.js";
 import { nextTurn } from "../../../db/log/clock.js";
 import { kindOf } from "../../../db/rules/user-kinds.js";
 import { type Commands, reactions } from "../../../schemas/live/index.js";
-import type { RoomContext } from "../../context.js";
-import type { CommandTable } from "../../module.js";
+import type { CommandTable, RoomContext } from "../../module.js";
 import { LiveError, rateLimited } from "../../rules/problems.js";
 import { isSilenced, mayInRoom } from "../../rules/rights.js";
 import { publicUser } from "../../rules/shapes.js";
-import { sizeOfProfile } from "../../rules/sizes.js";
+import { sizeOfProfile } from "../../rules/shared-reads.js";
 import type { RoomPorts } from "./ports.js";
 
 /** How many rooms a connection may be in. */

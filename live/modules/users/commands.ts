@@ -1,20 +1,18 @@
-import type { Commands } from "../../../schemas/live/index.js";
-import type { Faults } from "../../../schemas/errors.js";
-import { boundFault } from "../../../schemas/validate.js";
-import { MAX_PROFILE } from "../../../schemas/plain/limits.js";
 import { kindOf } from "../../../db/rules/user-kinds.js";
-import type { Context } from "../../context.js";
-import { bind, type CommandTable, type LiveModule } from "../../module.js";
+import type { Faults } from "../../../schemas/errors.js";
+import type { Commands } from "../../../schemas/live/index.js";
+import { MAX_PROFILE } from "../../../schemas/plain/limits.js";
+import { boundFault } from "../../../schemas/validate.js";
+import { bind, type CommandTable, type Context, type LiveModule } from "../../module.js";
 import { invalidPayload, rateLimited, worldDenied } from "../../rules/problems.js";
 import { isSilenced } from "../../rules/rights.js";
+import type { Connection } from "../../socket/connection.js";
 import { finding } from "./finding.js";
+import { type KioskPorts, kiosks, requireSeen } from "./kiosks.js";
 import { decisions } from "./moderation.js";
 import { subjectNamed, type UserPorts } from "./people.js";
-import { requireSeen } from "./screens.js";
-import type { Connection } from "../../socket/connection.js";
-import { type KioskPorts, kiosks } from "./kiosks.js";
-import { webPush, type WebPushPorts } from "./web-push.js";
 import { Searches, type SearchPorts } from "./searches.js";
+import { webPush, type WebPushPorts } from "./web-push.js";
 
 /** The largest client state, in bytes of JSON. */
 const MAX_CLIENT_STATE = 32 * 1024;

@@ -1,11 +1,10 @@
-import type { Commands } from "../../../schemas/live/index.js";
 import { kindOf } from "../../../db/rules/user-kinds.js";
-import type { Context } from "../../context.js";
-import type { CommandTable } from "../../module.js";
+import type { Commands } from "../../../schemas/live/index.js";
+import type { CommandTable, Context } from "../../module.js";
 import { invalidPayload, tooLarge } from "../../rules/problems.js";
 import { listedUser, listIn, objectIn, traitsOfBadge } from "../../rules/shapes.js";
-import { sizeOfProfile } from "../../rules/sizes.js";
-import { withoutHiddenRoom } from "./screens.js";
+import { sizeOfProfile } from "../../rules/shared-reads.js";
+import { withoutHiddenRoom } from "./kiosks.js";
 import { idsIn, MOST, shown, userNamed, type UserPorts } from "./people.js";
 
 // How users find others: by ids, by lists, and by searches.

@@ -1,18 +1,19 @@
 import type { AuditStore } from "../../../db/contract/audit.js";
-import { kioskToken } from "../../../db/rules/acts.js";
-import { signKiosk } from "../../../db/worlds.js";
-import { kindOf, kioskId } from "../../../db/rules/user-kinds.js";
-import type { UserStore } from "../../../db/contract/store.js";
-import { requireSeen, type ScreenPorts } from "./screens.js";
+import type { RoomStore, UserRecord, UserStore } from "../../../db/contract/store.js";
 import type { Clock } from "../../../db/log/clock.js";
 import type { Random } from "../../../db/log/random.js";
-import { boundFault } from "../../../schemas/validate.js";
+import { kioskToken } from "../../../db/rules/acts.js";
+import { kindOf, kioskId } from "../../../db/rules/user-kinds.js";
+import { signKiosk } from "../../../db/worlds.js";
 import type { Commands } from "../../../schemas/live/index.js";
 import { MAX_PROFILE } from "../../../schemas/plain/limits.js";
-import type { Context } from "../../context.js";
-import type { CommandTable } from "../../module.js";
-import { invalidPayload, unknownUser } from "../../rules/problems.js";
+import { boundFault } from "../../../schemas/validate.js";
+import type { CommandTable, Context } from "../../module.js";
+import { Json } from "../../rules/encoding.js";
+import { invalidPayload, roomDenied, unknownUser } from "../../rules/problems.js";
+import { mayInRoom } from "../../rules/rights.js";
 import { publicUser } from "../../rules/shapes.js";
+import { roomOfScreen } from "../../socket/endings.js";
 
 /** The ports of the commands about screens. */
 export interface KioskPorts {
@@ -66,4 +67,47 @@ async function fetchKiosk(
     client_state: user.client_state,
     token: await signKiosk(world.value, name!),
   };
+}
+
+/** The port that finds the room of a screen. */
+export interface ScreenPorts {
+  readonly store: { readonly rooms: Pick<RoomStore, "get"> };
+}
+
+/** Whether a room that a screen shows is hidden from the caller. A room that is gone is not. */
+async function isHidden(
+  { ports, connection, login, world }: Context<ScreenPorts>,
+  screen: Pick<UserRecord, "profile">,
+): Promise<boolean> {
+  const id = roomOfScreen(screen);
+  if (id === undefined) return false;
+  const room = await ports.store.rooms.get(connection.world, id);
+  return room !== undefined && !mayInRoom(login, "room.view", world.value, room.value);
+}
+
+/**
+ * Checks that the caller may see the room that a screen shows: a screen shows it whatever the
+ * rules say, so its token would open a hidden room.
+ * @param screen its profile names the room.
+ * @throws {LiveError} `protocol.denied`.
+ */
+export async function requireSeen(
+  context: Context<ScreenPorts>,
+  screen: Pick<UserRecord, "profile">,
+): Promise<void> {
+  if (await isHidden(context, screen)) throw roomDenied();
+}
+
+/**
+ * A user for the caller: of a screen, without a room that is hidden from the caller.
+ * @param sent the user as others see it.
+ */
+export async function withoutHiddenRoom(
+  context: Context<ScreenPorts>,
+  user: UserRecord,
+  sent: ReturnType<typeof publicUser>,
+): Promise<typeof sent> {
+  if (kindOf(user) !== "kiosk" || !(await isHidden(context, user))) return sent;
+  const { room_id: _, ...profile } = user.profile!;
+  return { ...sent, profile: new Json(JSON.stringify(profile)) };
 }

@@ -1,6 +1,5 @@
 import type { UserRecord } from "../../../db/contract/store.js";
-import type { Context, Sender } from "../../context.js";
-import type { CommandTable } from "../../module.js";
+import type { CommandTable, Context, Sender } from "../../module.js";
 import { type Named, personNamed, shown, subjectNamed, type UserPorts } from "./people.js";
 
 // What users decide about others: moderators about all, and each user about whom they block.

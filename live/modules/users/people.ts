@@ -3,13 +3,13 @@ import type { Clock } from "../../../db/log/clock.js";
 import type { Commands } from "../../../schemas/live/index.js";
 import { isOutOfReach } from "../../../schemas/plain/permissions.js";
 import { uuid } from "../../../schemas/plain/texts.js";
-import type { Context, Sender } from "../../context.js";
+import type { Context, Sender } from "../../module.js";
 import type { Presence } from "../../people/presence.js";
 import type { Rates } from "../../people/rates.js";
 import { LiveError, unknownUser, worldDenied } from "../../rules/problems.js";
 import { publicUser } from "../../rules/shapes.js";
 import type { Connection } from "../../socket/connection.js";
-import type { ScreenPorts } from "./screens.js";
+import type { ScreenPorts } from "./kiosks.js";
 import type { Searches } from "./searches.js";
 
 // The users that payloads name, and users as callers see them.

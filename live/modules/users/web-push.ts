@@ -1,9 +1,8 @@
 import type { PushStore } from "../../../db/contract/push.js";
-import { isPoint } from "../../../db/rules/browser-keys.js";
 import type { Clock } from "../../../db/log/clock.js";
+import { isPoint } from "../../../db/rules/browser-keys.js";
 import type { Commands } from "../../../schemas/live/index.js";
-import type { Context } from "../../context.js";
-import type { CommandTable } from "../../module.js";
+import type { CommandTable, Context } from "../../module.js";
 import type { Rates } from "../../people/rates.js";
 import { invalidPayload, rateLimited } from "../../rules/problems.js";
 

@@ -4,25 +4,24 @@ import {
   type WorldSettings as WorldSettingsChanges,
   type WorldStore,
 } from "../../../db/contract/store.js";
+import type { Faults } from "../../../schemas/errors.js";
 import {
   type Commands,
   networks,
   type WorldPatch,
   type WorldSettings,
 } from "../../../schemas/live/index.js";
-import type { Faults } from "../../../schemas/errors.js";
 import { permissionKeys } from "../../../schemas/plain/permissions.js";
 import { isTimezone } from "../../../schemas/plain/times.js";
 import type { World } from "../../../schemas/worlds.js";
-import type { Context } from "../../context.js";
-import { bind, type CommandTable, type LiveModule } from "../../module.js";
+import { bind, type CommandTable, type Context, type LiveModule } from "../../module.js";
 import { encoded } from "../../rules/encoding.js";
-import { oncePer } from "../../rules/once.js";
 import { invalidPayload, LiveError } from "../../rules/problems.js";
 import { allStrings, stringOf } from "../../rules/rights.js";
 import { connectionLimit, iframeBlockers, listIn, objectIn, ruleIn } from "../../rules/shapes.js";
-import { type RecordPorts, records } from "./records.js";
+import { oncePer } from "../../rules/shared-reads.js";
 import { Notifier, type NotifierPorts } from "./notifier.js";
+import { type RecordPorts, records } from "./records.js";
 
 /** What the commands about a world need. */
 export interface WorldPorts {

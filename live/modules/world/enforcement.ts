@@ -6,8 +6,7 @@ import type { Outboxes } from "../../delivery/outbox.js";
 import type { Pushes } from "../../delivery/push.js";
 import type { Gathering, Hub } from "../../people/hub.js";
 import { isInvited } from "../../rules/rights.js";
-import type { WorldState } from "../../rules/world-state.js";
-import type { WorldStates } from "../../rules/world-states.js";
+import type { WorldState, WorldStates } from "../../rules/world-state.js";
 import type { Connection } from "../../socket/connection.js";
 import {
   applyModeration,

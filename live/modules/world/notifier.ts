@@ -1,18 +1,18 @@
-import type { EntryHandlers } from "../../module.js";
 import type { WorldStore } from "../../../db/contract/store.js";
-import type { World } from "../../../schemas/worlds.js";
-import type { Connection } from "../../socket/connection.js";
-import { encoded } from "../../rules/encoding.js";
-import { pushFrame, textFrame } from "../../socket/frame.js";
-import { oncePer } from "../../rules/once.js";
 import type { PermissionConfig } from "../../../schemas/rules.js";
+import type { World } from "../../../schemas/worlds.js";
+import type { FrameFor, Send, Tell } from "../../delivery/push.js";
+import type { EntryHandlers } from "../../module.js";
+import type { Gathering } from "../../people/hub.js";
+import { encoded } from "../../rules/encoding.js";
 import { mayInRoom } from "../../rules/rights.js";
 import { objectIn, ownUser, publicUser, scheduleOf } from "../../rules/shapes.js";
-import type { FrameFor, Send, Tell } from "../../delivery/push.js";
-import type { Gathering } from "../../people/hub.js";
+import { oncePer } from "../../rules/shared-reads.js";
+import type { WorldState } from "../../rules/world-state.js";
+import type { Connection } from "../../socket/connection.js";
+import { pushFrame, textFrame } from "../../socket/frame.js";
 import { COALESCED, Enforcement, type EnforcementPorts } from "./enforcement.js";
 import { WorldPushes, type WorldPushPorts } from "./pushes.js";
-import type { WorldState } from "../../rules/world-state.js";
 
 /** What telling of a world needs. */
 export interface NotifierPorts extends WorldPushPorts {

@@ -1,21 +1,20 @@
-import type { Outboxes } from "../../delivery/outbox.js";
-import type { Piece, Pushes } from "../../delivery/push.js";
-import type { Hub } from "../../people/hub.js";
-import type { Doors } from "../../people/doors.js";
+import type { FastifyBaseLogger } from "fastify";
 import { LRUCache } from "lru-cache";
 import { detach } from "../../../db/detach.js";
-import type { FastifyBaseLogger } from "fastify";
 import type { Clock } from "../../../db/log/clock.js";
+import type { Outboxes } from "../../delivery/outbox.js";
+import type { Piece, Pushes } from "../../delivery/push.js";
+import type { Doors } from "../../people/doors.js";
+import type { Hub } from "../../people/hub.js";
+import { jsonOf } from "../../rules/encoding.js";
+import type { LessenedView, Losses } from "../../rules/losses.js";
+import type { Counting, SentCrowds } from "../../rules/state-json.js";
+import { changeOf, type Differences, type Seen, type Told } from "../../rules/told.js";
+import { View, type WorldState, type WorldStates } from "../../rules/world-state.js";
 import type { Connection } from "../../socket/connection.js";
 import type { Login } from "../../socket/login-state.js";
-import type { Counting, SentCrowds } from "../../rules/crowds.js";
-import { jsonOf } from "../../rules/encoding.js";
 import { frameAround, textFrame } from "../../socket/frame.js";
 import { TokenBucket } from "../../socket/pace.js";
-import type { LessenedView, Losses } from "../../rules/losses.js";
-import { changeOf, type Differences, type Seen, type Told } from "../../rules/told.js";
-import { View, type WorldState } from "../../rules/world-state.js";
-import { type WorldStates } from "../../rules/world-states.js";
 
 /** How many bytes a second a connection gets of the states of its world, on average. */
 const RATE = 64 * 1024;

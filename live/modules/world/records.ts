@@ -1,25 +1,24 @@
 import type { AuditEntry, AuditStore } from "../../../db/contract/audit.js";
 import type { RoomStore, UserStore } from "../../../db/contract/store.js";
-import { tokenCreated } from "../../../db/rules/acts.js";
-import { signToken } from "../../../db/worlds.js";
-import type { World } from "../../../schemas/worlds.js";
-import type { Commands } from "../../../schemas/live/index.js";
-import { linkTo } from "../../../schemas/plain/links.js";
-import { firstOf } from "../../../schemas/plain/texts.js";
+import type { Clock } from "../../../db/log/clock.js";
+import type { Random } from "../../../db/log/random.js";
+import { kinds } from "../../../db/results/index.js";
 import {
   parseReport,
   type ProvenBy,
   type Report,
-  reportNames,
   type ReportName,
+  reportNames,
   resultOf,
   type SealedReport,
 } from "../../../db/results/reports.js";
-import { kinds } from "../../../db/results/index.js";
-import type { Clock } from "../../../db/log/clock.js";
-import type { Random } from "../../../db/log/random.js";
-import type { Context } from "../../context.js";
-import type { CommandTable } from "../../module.js";
+import { tokenCreated } from "../../../db/rules/acts.js";
+import { signToken } from "../../../db/worlds.js";
+import type { Commands } from "../../../schemas/live/index.js";
+import { linkTo } from "../../../schemas/plain/links.js";
+import { firstOf } from "../../../schemas/plain/texts.js";
+import type { World } from "../../../schemas/worlds.js";
+import type { CommandTable, Context } from "../../module.js";
 import { invalidPayload, unknownRoom, worldDenied } from "../../rules/problems.js";
 import { mayInRoom } from "../../rules/rights.js";
 

@@ -1,15 +1,14 @@
 import type { ChatEvent, ChatStore, Delivery } from "../../../../db/contract/chat.js";
 import type { UserStore } from "../../../../db/contract/store.js";
-import { DELETED } from "../../../../db/rules/chat-rows.js";
 import type { Clock } from "../../../../db/log/clock.js";
+import { DELETED } from "../../../../db/rules/chat-rows.js";
 import { inSlices } from "../../../delivery/push.js";
 import type { Hub } from "../../../people/hub.js";
 import { isVolatile } from "../../../rules/rights.js";
-import type { WorldState } from "../../../rules/world-state.js";
-import type { WorldStates } from "../../../rules/world-states.js";
+import type { WorldState, WorldStates } from "../../../rules/world-state.js";
 import type { Connection } from "../../../socket/connection.js";
 import { pushFrame } from "../../../socket/frame.js";
-import { sentEvent } from "../batch.js";
+import { sentEvent } from "../audience.js";
 import { absentUser, sharedUser } from "../users.js";
 import type { Marks } from "./marks.js";
 import type { ReadState } from "./read-state.js";

@@ -1,12 +1,10 @@
-import type { Outboxes } from "../../../delivery/outbox.js";
 import type { ChatStore, Membership } from "../../../../db/contract/chat.js";
 import { sleep } from "../../../../db/log/clock.js";
+import type { Outboxes } from "../../../delivery/outbox.js";
+import type { View, WorldStates } from "../../../rules/world-state.js";
 import type { Connection } from "../../../socket/connection.js";
 import { pushFrame } from "../../../socket/frame.js";
-import type { View } from "../../../rules/world-state.js";
-import type { WorldStates } from "../../../rules/world-states.js";
-import { channelsOf, type ListedChannel, type ListPorts } from "./channel-list.js";
-import type { ReadState } from "./read-state.js";
+import { channelsOf, type ListedChannel, type ListPorts, type ReadState } from "./read-state.js";
 
 /** The least cost of a list, in bytes: it is read separately for each user. */
 const COST = 16 * 1024;

@@ -1,16 +1,45 @@
+// Read marks, and the notices about unread messages.
+//
+// **Marks.** A mark says how far a user has read a channel. The larger one wins, so a mark may be
+// applied twice, late, and in any order. `chat.mark_read` applies it to the user in this process at
+// once (`read-state.ts`, which all connections of the user share), and gives it to `marks.ts`, which
+// writes the marks of all users together, about once a second. Each write appends an entry
+// `chat.marked`, from which every process applies the marks to the users it serves: the process that
+// made them changes nothing by that. A login reads the store, and then the marks that this process
+// has not written.
+//
+// **Notices.** A room full of people reads every message, so a message writes no row for each of
+// them. Two numbers decide whether it makes a push:
+//
+// - `listed`, of a user in a channel: the event with which the user came onto its unread
+//   list, by joining or by marking the channel as read.
+// - `previousMessage`, of a message: the one before it in its channel.
+//
+// A user whose `listed` is at least the previous message has not got a push about this
+// channel since they marked it. They get one, `chat.unread_pointers`, and leave the list.
+// All others have got one, and the message costs nothing for them.
+//
+// The counts of `chat.notification_counts` are those of stored notifications: messages of direct
+// channels and mentions. A mark removes them up to its event.
+//
+// The parts: `read-states.ts` handles logins, marks, and changes of memberships. `notices.ts` gets
+// each event after its subscribers. It has, by channel, the connected users who are on its unread
+// list, and sends the pushes about one new message. `own-channels.ts`
+// sends users the list of their channels when it changes; a notice about a direct channel waits
+// until the user has a list with that channel. `commands.ts` has the command.
+
 import type { Hub } from "../../../people/hub.js";
-import type { EntryHandlers, EventOf } from "../../../module.js";
+import type { ChannelContext, EntryHandlers, EventOf } from "../../../module.js";
 import type { Mark, Membership } from "../../../../db/contract/chat.js";
 import { detach } from "../../../../db/detach.js";
 import { nextTurn } from "../../../../db/log/clock.js";
 import type { UserRecord } from "../../../../db/contract/store.js";
 import type { Authenticated } from "../../../../schemas/live/index.js";
-import type { ChannelContext } from "../../../context.js";
 import type { Connection } from "../../../socket/connection.js";
 import { pushFrame } from "../../../socket/frame.js";
 import { unknownWorld } from "../../../rules/problems.js";
 import type { View, WorldState } from "../../../rules/world-state.js";
-import type { ListedChannel } from "./channel-list.js";
+import type { ListedChannel } from "./read-state.js";
 import { type MarkPorts, Marks } from "./marks.js";
 import { type NoticeParts, Notices, UnreadLists } from "./notices.js";
 import { OwnChannels, type OwnChannelPorts } from "./own-channels.js";

@@ -2,8 +2,13 @@ import type { ChatEventType } from "../../../../db/contract/chat.js";
 import type { OptionDraft, Poll, PollChanges, PollStore } from "../../../../db/contract/polls.js";
 import type { Commands } from "../../../../schemas/live/index.js";
 import { isOver } from "../../../../schemas/plain/items.js";
-import type { RoomContext, Sender } from "../../../context.js";
-import { bind, type CommandTable, type LiveModule } from "../../../module.js";
+import {
+  bind,
+  type CommandTable,
+  type LiveModule,
+  type RoomContext,
+  type Sender,
+} from "../../../module.js";
 import { type Sendable, shared } from "../../../rules/encoding.js";
 import { invalidPayload, rateLimited } from "../../../rules/problems.js";
 import { hasModule } from "../../../rules/rights.js";

@@ -1,7 +1,12 @@
 import type { Question, QuestionDraft, QuestionStore } from "../../../../db/contract/questions.js";
 import type { Commands } from "../../../../schemas/live/index.js";
-import type { RoomContext, Sender } from "../../../context.js";
-import { bind, type CommandTable, type LiveModule } from "../../../module.js";
+import {
+  bind,
+  type CommandTable,
+  type LiveModule,
+  type RoomContext,
+  type Sender,
+} from "../../../module.js";
 import { encoded, type Sendable, shared } from "../../../rules/encoding.js";
 import { LiveError, rateLimited } from "../../../rules/problems.js";
 import { configOf } from "../../../rules/rights.js";
