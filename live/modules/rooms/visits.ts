@@ -38,7 +38,11 @@ async function enter({ ports, connection, login, world, room, me, may }: RoomCon
   const watches = mayInRoom(login, "room.viewers", world.value, room.value);
   ports.doors.enterRoom(connection, id, watches, told);
   if (!watches) return {};
-  const found = await viewersIn(ports, connection.world, id, me.id);
+  const found = await viewersIn(ports, connection.world, id, me.id).catch((error: unknown) => {
+    // A command that is refused has changed nothing.
+    if (!again) ports.doors.leaveRoom(connection, id);
+    throw error;
+  });
   const admin = may("user.manage");
   const now = ports.clock.date();
   return { viewers: found.map((user) => publicUser(user, world.value, now, admin)) };

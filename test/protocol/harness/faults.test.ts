@@ -167,7 +167,9 @@ class FaultRun {
       this.faults.push(`me: the answer is ${this.#answer}`);
     }
     if (this.#answer === ENDED) await this.#seats.of("me").client.closed;
-    await Promise.all(CAST.map((name) => this.#receive(name, [])));
+    // Whoever is refused after entering a room was seen there for a moment.
+    const allowed = this.#answer === "" ? [] : VIEWERS;
+    await Promise.all(CAST.map((name) => this.#receive(name, allowed)));
     await this.#expectUnchanged();
     await Promise.all(CAST.map((name) => this.#settle(name)));
   }
