@@ -33,10 +33,10 @@ const LEAST_ROWS = 200;
 const MOST_ROWS = 1000;
 
 /**
- * The shortest and the longest pause after a slice, in milliseconds: for a while, SQLite asks for its
- * lock again after at most so long.
+ * The shortest and the longest pause after a slice, in milliseconds. In the shortest, another process
+ * that waits for the lock of SQLite asks for it at least twice.
  */
-const SHORTEST_PAUSE_MS = 15;
+const SHORTEST_PAUSE_MS = 6;
 const LONGEST_PAUSE_MS = 25;
 
 /**

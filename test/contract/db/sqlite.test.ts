@@ -439,7 +439,7 @@ void t.test("each write of a batch succeeds or fails alone", async (t) => {
     during: (_by: unknown, write: () => unknown) => write(),
     finish: () => [],
   } as unknown as WriteLog;
-  const run = batches(db, writes as unknown as Writes, log);
+  const run = batches(db, writes as unknown as Writes, log, 0);
   const failure = { problem: "denied", message: "No." };
   let isOver = false;
   void setImmediate().then(() => (isOver = true));

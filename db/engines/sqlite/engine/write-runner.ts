@@ -15,6 +15,12 @@ import {
   type Writes,
 } from "./write-calls.js";
 
+/**
+ * How often a write asks for the lock of another process again, in milliseconds. SQLite's own
+ * handler waits for up to 100 ms, so it misses the pauses between the slices of long work.
+ */
+const LOCK_RETRY_MS = 2;
+
 /** The answers of a transaction, and the hints of its entries. */
 interface Batch {
   answers: WriteAnswer[];
@@ -29,7 +35,7 @@ export class WriteRunner {
 
   /** @throws {StoreError} `unusable`. */
   constructor({ dataDir, memory, author, audits, lockTimeout }: WriteOptions) {
-    const db = memory ?? openForWriting(dataDir, { upgrade: false, lockTimeout });
+    const db = memory ?? openForWriting(dataDir, { upgrade: false, lockTimeout: 0 });
     const sql = sqlOn(db);
     const log = new WriteLog(db, { author, audits, hasFiles: !memory });
     const writes = {
@@ -38,7 +44,7 @@ export class WriteRunner {
     } satisfies Writes;
     this.#db = db;
     this.#log = log;
-    this.#attempt = batches(db, writes, log);
+    this.#attempt = batches(db, writes, log, lockTimeout);
   }
 
   /** Runs writes. Only microtasks pass. They must be over before others may begin. */
@@ -82,17 +88,32 @@ type Answering = WriteAnswer | Promise<WriteAnswer>;
 
 /**
  * Runs several writes in one transaction, so that each succeeds or fails alone.
+ * @param lockTimeout how long a transaction waits for another process, in milliseconds.
  * @returns a function that runs a batch. Only microtasks pass until its promise resolves.
  */
-export function batches(db: Connection, writes: Writes, log: WriteLog) {
+export function batches(db: Connection, writes: Writes, log: WriteLog, lockTimeout: number) {
   const byName = writes as Record<string, (...args: unknown[]) => unknown>;
   const rowsChanged = db.prepare<[], number>("SELECT total_changes()").pluck();
-  const begin = db.prepare("BEGIN IMMEDIATE");
+  const beginNow = db.prepare("BEGIN IMMEDIATE");
   const commit = db.prepare("COMMIT");
   const rollBackAll = db.prepare("ROLLBACK");
   const savepoint = db.prepare("SAVEPOINT write");
   const release = db.prepare("RELEASE write");
   const rollBack = db.prepare("ROLLBACK TO write");
+
+  /** @throws {StoreError} `busy` if another process keeps the lock for too long. */
+  function begin(): void {
+    const deadline = performance.now() + lockTimeout;
+    for (;;) {
+      try {
+        beginNow.run();
+        return;
+      } catch (error) {
+        if (storeErrorOf(error)?.problem !== "busy" || performance.now() > deadline) throw error;
+        Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, LOCK_RETRY_MS);
+      }
+    }
+  }
 
   /**
    * Runs one write without a savepoint.
@@ -148,7 +169,7 @@ export function batches(db: Connection, writes: Writes, log: WriteLog) {
     batch: readonly WriteCall[],
     how: (call: WriteCall) => Answering,
   ): Promise<Batch> {
-    begin.run();
+    begin();
     try {
       log.begin();
       const answers: WriteAnswer[] = [];
