@@ -1,3 +1,4 @@
+import type { EventDates } from "../../schemas/event-dates.js";
 import { fileIdOf } from "../../schemas/plain/file-types.js";
 import {
   type FileDigest,
@@ -8,17 +9,16 @@ import {
   type Visitor,
 } from "../contract/store.js";
 import { FILE_COLUMNS, type FileRow, keyRange, toFile } from "../rules/file-rows.js";
-import { absent } from "../rules/preconditions.js";
 import { following, rangeOf } from "../rules/pages.js";
-import { domain, type DomainLog } from "./domain.js";
-import type { Reading, Sql } from "./sql.js";
-import { enterUser } from "./users/writes.js";
-import type { EventDates } from "../../schemas/event-dates.js";
+import { absent } from "../rules/preconditions.js";
 import { SPEAKER_COLUMNS, speakerIn, speakerRow, type SpeakerRow } from "../rules/program-rows.js";
-import { configureWorld } from "./worlds/writes.js";
+import { domain, type DomainLog } from "./domain.js";
 import { storeSpeakers } from "./program/rows.js";
 import { sessionsNaming } from "./program/speakers.js";
 import { Changes } from "./program/stamps.js";
+import type { Reading, Sql } from "./sql.js";
+import { enterUser } from "./users/users.js";
+import { configureWorld } from "./worlds/worlds.js";
 
 // The underscores in a key match more than themselves.
 const PICTURED = `SELECT ${SPEAKER_COLUMNS} FROM program_speakers

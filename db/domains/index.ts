@@ -6,14 +6,14 @@ import { copies } from "./copies/index.js";
 import { files } from "./files.js";
 import { invites } from "./invites.js";
 import { polls } from "./polls.js";
-import { program } from "./program/index.js";
 import { programLinks } from "./program-links.js";
+import { program } from "./program/index.js";
 import { push } from "./push.js";
 import { questions } from "./questions.js";
-import { rooms } from "./rooms/index.js";
-import { users } from "./users/index.js";
+import { rooms } from "./rooms/rooms.js";
+import { users } from "./users/users.js";
 import { webhooks } from "./webhooks.js";
-import { worlds } from "./worlds/index.js";
+import { worlds } from "./worlds/worlds.js";
 
 /** The domains that both engines bind, by their names in the store. */
 export const domains = {

@@ -1,8 +1,8 @@
 import { StoreError } from "../contract/store.js";
 import { searchMessages } from "./chat/search.js";
-import { searchRooms } from "./rooms/lists.js";
+import { searchRooms } from "./rooms/room-lists.js";
 import type { Found, SearchKind, Sql, Wanted } from "./sql.js";
-import { searchUsers } from "./users/search.js";
+import { searchUsers } from "./users/user-search.js";
 
 /**
  * The reads that may look at very many rows of a world, by the kind of their records. They take

@@ -1,15 +1,15 @@
+import { StoreError } from "../../contract/store.js";
+import { worldIn } from "../../copies/records.js";
 import { countedBy, type Row, TABLES, type Value } from "../../copies/tables.js";
 import { takenAs } from "../../copies/taken.js";
-import { worldIn } from "../../copies/records.js";
-import { StoreError } from "../../contract/store.js";
 import type { OwnRoomRow } from "../../rules/room-rows.js";
 import type { WorldRow } from "../../rules/rows.js";
 import { derivedOf } from "../../rules/user-rows.js";
 import { domain, type DomainLog } from "../domain.js";
+import { insertRooms } from "../rooms/rooms.js";
 import type { Inserted, Reading, Sql } from "../sql.js";
-import { insertRooms } from "../rooms/writes.js";
 import { removeSlice, touchHidden } from "../worlds/removal.js";
-import { claimWorld, expectFreeWorld, showWorld } from "../worlds/writes.js";
+import { claimWorld, expectFreeWorld, showWorld } from "../worlds/worlds.js";
 
 const copyReads = (sql: Reading) => ({
   /** @throws {StoreError} `taken` on `id` or `domain`. */

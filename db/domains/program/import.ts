@@ -1,11 +1,11 @@
+import type { Author } from "../../contract/author.js";
 import type { ImportChanges, ImportedFile } from "../../contract/program.js";
 import { roomsDigest } from "../../rules/import-changes.js";
 import { absent, changed } from "../../rules/preconditions.js";
-import type { Author } from "../../contract/author.js";
 import type { DomainLog } from "../domain.js";
-import { SlicedWork } from "../slices.js";
 import { fileWrites } from "../files.js";
-import { addRooms } from "../rooms/writes.js";
+import { addRooms } from "../rooms/rooms.js";
+import { SlicedWork } from "../slices.js";
 import type { Sql } from "../sql.js";
 import { isWorld, knownReferences, roomsOf } from "./context.js";
 import { STAMP } from "./reads.js";

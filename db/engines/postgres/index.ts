@@ -1,17 +1,17 @@
 import type { Store } from "../../contract/store.js";
-import { boundDomains } from "./engine/domains.js";
+import { worldCopies } from "../../copies/world-copies.js";
 import { chatStore } from "../../domains/chat/index.js";
 import { countsIn } from "../../domains/counts.js";
-import { worldStore } from "../../domains/worlds/index.js";
 import { programStore } from "../../domains/program/index.js";
-import type { Database } from "./engine/database.js";
+import { roomStore } from "../../domains/rooms/rooms.js";
+import { userStore } from "../../domains/users/users.js";
+import { worldStore } from "../../domains/worlds/worlds.js";
 import { ErasureJob } from "../../erasure/erasure-job.js";
+import { postgresSource } from "./copies/dump.js";
+import type { Database } from "./engine/database.js";
+import { boundDomains } from "./engine/domains.js";
 import { PostgresEraser } from "./erasure/postgres-eraser.js";
 import { logStore } from "./log/log-store.js";
-import { roomStore } from "../../domains/rooms/index.js";
-import { userStore } from "../../domains/users/index.js";
-import { worldCopies } from "../../copies/world-copies.js";
-import { postgresSource } from "./copies/dump.js";
 
 const DATABASE_BYTES = "SELECT pg_database_size(current_database()) AS bytes";
 

@@ -1,10 +1,22 @@
 import { CachedReads, type Freshness } from "../../cache.js";
+import { type Author, SERVER } from "../../contract/author.js";
+import type { AnyEvent } from "../../contract/events.js";
+import { type Store, StoreError } from "../../contract/store.js";
+import { worldCopies } from "../../copies/world-copies.js";
+import { detach } from "../../detach.js";
+import { chatStore } from "../../domains/chat/index.js";
+import { countsIn } from "../../domains/counts.js";
+import { programStore } from "../../domains/program/index.js";
+import { roomStore } from "../../domains/rooms/rooms.js";
+import type { CachedKind, Reading } from "../../domains/sql.js";
+import { userStore } from "../../domains/users/users.js";
+import { worldStore } from "../../domains/worlds/worlds.js";
+import { ErasureJob, type MaintenanceLog } from "../../erasure/erasure-job.js";
+import { oldestErasure } from "../../erasure/erasures.js";
 import { type Clock, nextTurn, processClock } from "../../log/clock.js";
 import type { OnAppended } from "../../log/entries.js";
-import type { AnyEvent } from "../../contract/events.js";
-import { type Author, SERVER } from "../../contract/author.js";
-import { type Store, StoreError } from "../../contract/store.js";
-import { countsIn } from "../../domains/counts.js";
+import { memorySource, unnamedSource } from "./copies/dump.js";
+import type { Connection } from "./engine/connection.js";
 import {
   bytesOf,
   LOCK_TIMEOUT,
@@ -13,25 +25,13 @@ import {
   type OpeningOptions,
   storeErrorOf,
 } from "./engine/database.js";
-import { chatStore } from "../../domains/chat/index.js";
-import { worldStore } from "../../domains/worlds/index.js";
-import { roomStore } from "../../domains/rooms/index.js";
-import { userStore } from "../../domains/users/index.js";
-import { programStore } from "../../domains/program/index.js";
+import { ReadTurns } from "./engine/read-turns.js";
+import type { StartRunner } from "./engine/runners.js";
+import { OwnSearcher, Searcher } from "./engine/searcher.js";
 import { boundDomains, sqlOn } from "./engine/sql.js";
-import { ErasureJob, type MaintenanceLog } from "../../erasure/erasure-job.js";
-import { oldestErasure } from "../../erasure/erasures.js";
+import { Writer } from "./engine/writer.js";
 import { ThreadedEraser } from "./erasure/threaded-eraser.js";
 import { logReads } from "./log/log-reads.js";
-import { ReadTurns } from "./engine/read-turns.js";
-import type { CachedKind, Reading } from "../../domains/sql.js";
-import { detach } from "../../detach.js";
-import { OwnSearcher, Searcher } from "./engine/searcher.js";
-import type { StartRunner } from "./engine/runners.js";
-import type { Connection } from "./engine/connection.js";
-import { worldCopies } from "../../copies/world-copies.js";
-import { memorySource, unnamedSource } from "./copies/dump.js";
-import { Writer } from "./engine/writer.js";
 
 export interface SqliteOptions extends OpeningOptions {
   clock?: Clock;

@@ -1,30 +1,31 @@
 import pg from "pg";
-import t, { type Test } from "tap";
+import t from "tap";
+import type { Test } from "tap";
 import type { BusMessage } from "../../../db/bus/bus.js";
 import { LocalBus } from "../../../db/bus/local.js";
 import type { Store } from "../../../db/contract/store.js";
-import { type Entry, type OnAppended } from "../../../db/log/entries.js";
-import { LogEvents } from "../../../db/log/log-events.js";
-import type { Hint } from "../../../db/log/log.js";
+import { pageText } from "../../../db/domains/rooms/room-lists.js";
+import { insertRooms } from "../../../db/domains/rooms/rooms.js";
 import { Database } from "../../../db/engines/postgres/engine/database.js";
 import { lockOfWorld, NODES } from "../../../db/engines/postgres/engine/locks.js";
-import { decodedText, encodedText } from "../../../db/engines/postgres/engine/sql.js";
-import { BASELINE, migrations } from "../../../db/schema/migrations.js";
-import { postgresStore } from "../../../db/engines/postgres/index.js";
-import { pageText } from "../../../db/domains/rooms/lists.js";
-import { insertRooms } from "../../../db/domains/rooms/writes.js";
-import { newRoomRow } from "../../../db/rules/room-rows.js";
 import { sharedEvents } from "../../../db/engines/postgres/engine/membership.js";
+import { decodedText, encodedText } from "../../../db/engines/postgres/engine/sql.js";
+import { postgresStore } from "../../../db/engines/postgres/index.js";
+import type { Entry, OnAppended } from "../../../db/log/entries.js";
+import { LogEvents } from "../../../db/log/log-events.js";
+import type { Hint } from "../../../db/log/log.js";
+import { newRoomRow } from "../../../db/rules/room-rows.js";
+import { BASELINE, migrations } from "../../../db/schema/migrations.js";
 import type { RoomOrdering } from "../../../schemas/rooms.js";
-import { type Chatting, chatting, message } from "../db/store-contract/chat-setup.js";
-import { storeContract } from "../db/store-contract/index.js";
-import { newFile, selection } from "../db/store-contract/setup.js";
-import { emptyDatabase, nameIn, openAlone, openNode, openPair, problemOf } from "./postgres-kit.js";
 import { foyer, keyOf, until, worldOf } from "../../support/helper.js";
 import { NIGHT } from "../../support/night.js";
 import { sharedDatabases } from "../../support/servers/postgres.js";
 import { NO_SERVERS } from "../../support/shared.js";
 import { testdir } from "../../support/testdir.js";
+import { type Chatting, chatting, message } from "../db/store-contract/chat-setup.js";
+import { storeContract } from "../db/store-contract/index.js";
+import { newFile, selection } from "../db/store-contract/setup.js";
+import { emptyDatabase, nameIn, openAlone, openNode, openPair, problemOf } from "./postgres-kit.js";
 
 // What a PostgreSQL holds, how it is opened, and how it is upgraded.
 

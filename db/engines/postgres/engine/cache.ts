@@ -1,7 +1,7 @@
 import { CachedReads, type Freshness } from "../../../cache.js";
-import { userKeyOf } from "../../../domains/users/cached.js";
-import { detach } from "../../../detach.js";
 import type { AnyEvent } from "../../../contract/events.js";
+import { detach } from "../../../detach.js";
+import { userKeyOf } from "../../../domains/users/user-reads.js";
 import { type Clock, processClock } from "../../../log/clock.js";
 import { type Entry, INDEX } from "../../../log/entries.js";
 import type { LogEvents } from "../../../log/log-events.js";

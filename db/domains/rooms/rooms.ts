@@ -1,7 +1,14 @@
 import type { RoomRecord } from "../../../schemas/documents/world-document.js";
 import type { PermissionConfig } from "../../../schemas/plain/permissions.js";
 import type { Room, RoomDraft } from "../../../schemas/rooms.js";
-import type { RoomExtras, RoomUpdate } from "../../contract/store.js";
+import type {
+  PageSelection,
+  RoomExtras,
+  RoomStore,
+  RoomUpdate,
+  RoomValue,
+  Versioned,
+} from "../../contract/store.js";
 import { absent, expectVersion } from "../../rules/preconditions.js";
 import {
   deletedRoomChanges,
@@ -12,6 +19,7 @@ import {
   type OwnRoomRow,
   priorityBehind,
   readRoom,
+  readWholeRoom,
   roomChanges,
   roomFieldChanges,
   takenName,
@@ -19,11 +27,67 @@ import {
   WHOLE_ROOM_COLUMNS,
   type WholeRoomRow,
 } from "../../rules/room-rows.js";
-import { foldCase } from "../../rules/rows.js";
+import { foldCase, sameValues } from "../../rules/rows.js";
 import { removeChannelOfRoom } from "../chat/chat-erasing.js";
-import type { DomainLog } from "../domain.js";
+import { type Bound, domain, type DomainLog } from "../domain.js";
 import { roomDeleted, viewersChanged } from "../program/stamps.js";
-import { type Inserted, perEngine, type Sql } from "../sql.js";
+import { type Inserted, perEngine, type Reading, type Sql } from "../sql.js";
+import { roomLists } from "./room-lists.js";
+
+const FROM_ROOMS = `SELECT ${WHOLE_ROOM_COLUMNS} FROM worlds CROSS JOIN rooms
+  WHERE rooms.world_id = worlds.id AND worlds.id = $1`;
+
+const SELECT = `${FROM_ROOMS} AND rooms.id = $2`;
+
+const SELECT_ALL = `${FROM_ROOMS}
+  ORDER BY rooms.sorting_priority, rooms.name, rooms.id
+  LIMIT CAST($2 AS BIGINT) OFFSET CAST($3 AS BIGINT)`;
+
+/** The reads of rooms. A record stays the same object as long as its row is the same. */
+function roomReads(sql: Reading) {
+  const rooms = sql.cached<{ row: WholeRoomRow; room: Versioned<RoomValue> } | undefined>("rooms");
+  const keyOf = (world: string, id: string) => `${world} ${id}`;
+
+  function recordOf(world: string, row: WholeRoomRow) {
+    const before = rooms.last(keyOf(world, row.id));
+    return before && sameValues(before.row, row) ? before : { row, room: readWholeRoom(row) };
+  }
+
+  return {
+    async get(world: string, id: string): Promise<Versioned<RoomValue> | undefined> {
+      const key = keyOf(world, id);
+      const known = rooms.find(world, key);
+      if (known) return known.room;
+      const found = await rooms.read(world, key, async () => {
+        const row = await sql.one<WholeRoomRow>(SELECT, [world, id]);
+        if (!row) return { value: undefined, size: 0 };
+        return { value: recordOf(world, row), size: sizeOf(row) };
+      });
+      return found?.room;
+    },
+
+    list: roomLists(sql),
+
+    async all(world: string, { page, pageSize }: PageSelection): Promise<Versioned<RoomValue>[]> {
+      const keep = rooms.begin(world);
+      const range = [pageSize, (page - 1) * pageSize];
+      const rows = await sql.all<WholeRoomRow>(SELECT_ALL, [world, ...range]);
+      return rows.map((row) => {
+        const record = recordOf(world, row);
+        keep(keyOf(world, row.id), record, sizeOf(row));
+        return record.room;
+      });
+    },
+  };
+}
+
+/** The memory of a room, in characters: the row and its JSON take about the same. */
+const sizeOf = (row: WholeRoomRow): number =>
+  2 *
+  (row.description.length +
+    row.module_config.length +
+    row.permission_config.length +
+    (row.extras?.length ?? 0));
 
 /** The stored columns that a {@link WholeRoomRow} lacks. */
 interface HiddenColumns {
@@ -32,7 +96,7 @@ interface HiddenColumns {
   world_domain: string;
 }
 
-const SELECT = `SELECT ${WHOLE_ROOM_COLUMNS}, rooms.view_group, rooms.domain AS own_domain,
+const SELECT_WITH_HIDDEN = `SELECT ${WHOLE_ROOM_COLUMNS}, rooms.view_group, rooms.domain AS own_domain,
     worlds.domain AS world_domain
   FROM rooms JOIN worlds ON worlds.id = rooms.world_id
   WHERE rooms.world_id = $1 AND rooms.id = $2`;
@@ -70,7 +134,7 @@ const REMOVE_GROUP = "DELETE FROM view_groups WHERE world_id = $1 AND id = $2";
 const HAS_QUESTIONS = "SELECT 1 FROM questions WHERE world_id = $1 AND room_id = $2 LIMIT 1";
 
 /** The writes of rooms. They return rows, as records cannot come from another thread. */
-export const roomWrites = (sql: Sql, log: DomainLog) => ({
+const roomWrites = (sql: Sql, log: DomainLog) => ({
   create: (world: string, draft: RoomDraft): Promise<WholeRoomRow> =>
     createRoom(sql, log, world, draft, "room.created"),
 
@@ -223,7 +287,7 @@ async function find(
   id: string,
   versions: readonly string[] | undefined,
 ): Promise<{ seen: WholeRoomRow; hidden: HiddenColumns }> {
-  const row = await sql.one<WholeRoomRow & HiddenColumns>(SELECT, [world, id]);
+  const row = await sql.one<WholeRoomRow & HiddenColumns>(SELECT_WITH_HIDDEN, [world, id]);
   if (!row) throw absent("room");
   const { view_group, own_domain, world_domain, ...seen } = row;
   expectVersion(() => readRoom(seen).version, versions);
@@ -272,4 +336,20 @@ const modulesOf = (world_id: string, room_id: string, modules: string): Inserted
 const foldedOf = ({ name, description }: Partial<OwnRoomRow>) => ({
   ...(name !== undefined && { name_folded: foldCase(name) }),
   ...(description !== undefined && { description_folded: foldCase(description) }),
+});
+
+/** Rooms. */
+export const rooms = domain({
+  reads: roomReads,
+  writes: roomWrites,
+  parameters: { create: 2, open: 2, update: 4, schedule: 3, reorder: 2, delete: 3 },
+});
+
+/** The store of rooms: rows become frozen records, which cannot come from another thread. */
+export const roomStore = (bound: Bound<typeof rooms>): RoomStore => ({
+  ...bound,
+  create: async (...args) => readWholeRoom(await bound.create(...args)),
+  open: async (...args) => readWholeRoom(await bound.open(...args)),
+  update: async (...args) => readWholeRoom(await bound.update(...args)),
+  schedule: async (...args) => readWholeRoom(await bound.schedule(...args)),
 });

@@ -1,10 +1,10 @@
 import type { UserSearch } from "../../contract/store.js";
 import { rangeOf } from "../../rules/pages.js";
 import { foldCase, IS_KNOWN, USER_COLUMNS } from "../../rules/rows.js";
-import { BY_NAME, FIELD, markerOf } from "../../rules/user-rows.js";
 import { isOfKind } from "../../rules/user-kinds.js";
+import { BY_NAME, FIELD, markerOf } from "../../rules/user-rows.js";
 import type { Sql } from "../sql.js";
-import { type FoundRows, pageStatement, readPage } from "./reads.js";
+import { type FoundRows, pageStatement, readPage } from "./user-reads.js";
 
 /** What the engines say differently about a search. Its parts get the places of parameters. */
 interface SearchDialect {

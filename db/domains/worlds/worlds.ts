@@ -1,7 +1,15 @@
 import { isDeepStrictEqual } from "node:util";
 import type { WorldCopy } from "../../../schemas/documents/world-document.js";
-import type { WorldChanges, WorldConfig } from "../../../schemas/worlds.js";
-import type { WorldSettings } from "../../contract/store.js";
+import type { PermissionConfig } from "../../../schemas/plain/permissions.js";
+import type { World, WorldChanges, WorldConfig } from "../../../schemas/worlds.js";
+import {
+  StoreError,
+  type Versioned,
+  type WorldSelection,
+  type WorldSettings,
+  type WorldStore,
+} from "../../contract/store.js";
+import { INDEX } from "../../log/entries.js";
 import { absent, expectNoted, expectVersion } from "../../rules/preconditions.js";
 import { readWorld, sameValues, WORLD_COLUMNS, type WorldRow } from "../../rules/rows.js";
 import {
@@ -15,11 +23,76 @@ import {
   takenWorld,
   worldFieldChanges,
 } from "../../rules/world-rows.js";
-import type { DomainLog } from "../domain.js";
-import type { Sql } from "../sql.js";
-import { hideWorld, removeSlice } from "./removal.js";
-import type { PermissionConfig } from "../../../schemas/plain/permissions.js";
+import { type Bound, domain, type DomainLog } from "../domain.js";
 import { datesChanged, editorsChanged, viewersChanged } from "../program/stamps.js";
+import { SlicedWork } from "../slices.js";
+import type { Reading, Sql } from "../sql.js";
+import { hideWorld, removeSlice } from "./removal.js";
+
+/** The bound for cached issuers and hosts, in characters. Any client can ask for unknown ones. */
+const MAX_NAMES = 2 * 1024 * 1024;
+
+const SELECT = `SELECT ${WORLD_COLUMNS} FROM worlds WHERE id = $1`;
+
+const SELECT_AFTER = `SELECT ${WORLD_COLUMNS} FROM worlds WHERE id > $1 ORDER BY id LIMIT $2`;
+
+/** The world of a host name, or else the only world. */
+const SELECT_BY_DOMAIN = `SELECT coalesce(
+    (SELECT id FROM worlds WHERE domain IN ($1, $2) ORDER BY domain = $1 DESC LIMIT 1),
+    (SELECT min(id) FROM (SELECT id FROM worlds LIMIT 2) AS two HAVING count(*) = 1))`;
+
+const SELECT_ISSUING = `SELECT world_id FROM world_issuers
+  WHERE foyer_digest(issuer) = foyer_digest($1) AND foyer_digest(audience) = foyer_digest($2)
+    AND issuer = $1 AND audience = $2`;
+
+/** The reads of worlds. */
+function worldReads(sql: Reading): Pick<WorldStore, "get" | "at" | "list" | "issuing"> {
+  const worlds = sql.cached<{ row: WorldRow; world: Versioned<World> } | undefined>("worlds");
+  const hosts = sql.cached<string | null>("worlds", MAX_NAMES);
+  const issuers = sql.cached<readonly string[]>("worlds", MAX_NAMES);
+
+  const get = async (id: string): Promise<Versioned<World> | undefined> => {
+    const known = worlds.find(id, id);
+    if (known) return known.world;
+    const found = await worlds.read(id, id, async () => {
+      const row = await sql.one<WorldRow>(SELECT, [id]);
+      if (!row) return { value: undefined, size: 0 };
+      // The row and its JSON take about the same memory.
+      const size = 2 * (row.config.length + row.permission_config.length);
+      const before = worlds.last(id);
+      const isSame = before && sameValues(before.row, row);
+      return { value: isSame ? before : { row, world: readWorld(row) }, size };
+    });
+    return found?.world;
+  };
+
+  return {
+    get,
+
+    async at(host) {
+      const id = await hosts.read(INDEX, host, async () => {
+        const hostname = host.replace(/:\d+$/, "");
+        const found = await sql.value<string>(SELECT_BY_DOMAIN, [host, hostname]);
+        return { value: found ?? null, size: 0 };
+      });
+      return id === null ? undefined : get(id);
+    },
+
+    list: async ({ after = "", limit }: WorldSelection) =>
+      (await sql.all<WorldRow>(SELECT_AFTER, [after, limit])).map((row) => readWorld(row).value),
+
+    async issuing(issuer, audience) {
+      // An empty result is cached too, so that the time does not tell whether an issuer exists.
+      const key = JSON.stringify([issuer, audience]);
+      const ids = await issuers.read(INDEX, key, async () => ({
+        value: await sql.column<string>(SELECT_ISSUING, [issuer, audience]),
+        size: 0,
+      }));
+      const found = await Promise.all(ids.map(get));
+      return found.filter((world) => world !== undefined);
+    },
+  };
+}
 
 /** Renews the versions of a program that depend on what changed of its world. */
 async function renewProgram(sql: Sql, before: WorldRow, after: WorldRow): Promise<void> {
@@ -49,8 +122,6 @@ function datesIn(column: string): unknown[] {
   return [event, timezone];
 }
 
-const SELECT = `SELECT ${WORLD_COLUMNS} FROM worlds WHERE id = $1`;
-
 // Unchanged values are not written again, as they may be large.
 const UPDATE = `UPDATE worlds SET title = $2, config = coalesce($3, config),
     permission_config = coalesce($4, permission_config), domain = $5, revision = $6
@@ -65,7 +136,7 @@ const CLEAR_ISSUERS = "DELETE FROM world_issuers WHERE world_id = $1";
 const SELECT_FILES = "SELECT key FROM files WHERE world_id = $1";
 
 /** The writes of worlds. They return rows, as records cannot come from another thread. */
-export const worldWrites = (sql: Sql, log: DomainLog) => ({
+const worldWrites = (sql: Sql, log: DomainLog) => ({
   async create(id: string, world: WorldCopy["world"]): Promise<WorldRow> {
     const row = await addWorld(sql, world);
     log.appendToAll(id, { type: "world.created" });
@@ -212,3 +283,37 @@ async function claimDomain(
   const params = [id, hostOf(domain), domain];
   expectFreeDomain(domain, await sql.column<string>(SELECT_RIVALS, params));
 }
+
+/** Worlds. */
+export const worlds = domain({
+  reads: worldReads,
+  writes: worldWrites,
+  parameters: { create: 2, update: 3, configure: 3, delete: 2, remove: 2 },
+  // Only one world at a time may claim an id or a domain.
+  exclusive: {
+    create: () => true,
+    update: (_id, changes) => changes.domain !== undefined,
+    delete: () => true,
+  },
+});
+
+/** The store of worlds: rows become frozen records, which cannot come from another thread. */
+export const worldStore = ({
+  remove,
+  ...bound
+}: Bound<typeof worlds>): Omit<WorldStore, "export" | "clone" | "import"> => ({
+  ...bound,
+  create: async (world, by) => readWorld(await bound.create(world.id, world, by)),
+  update: async (...args) => readWorld(await bound.update(...args)),
+  configure: async (...args) => readWorld(await bound.configure(...args)),
+  async delete(id, noted, by) {
+    const keys = await bound.delete(id, noted, by);
+    try {
+      await new SlicedWork().run((rows) => remove(id, rows));
+    } catch (error) {
+      // The world is gone. The maintenance job removes the rest, and logs why it cannot.
+      if (!(error instanceof StoreError)) throw error;
+    }
+    return keys;
+  },
+});

@@ -1,17 +1,17 @@
 import { randomUUID } from "node:crypto";
 import type { UserName } from "../../../schemas/users.js";
-import { INACTIVE, isInactive, kindOf } from "../../rules/user-kinds.js";
-import type { ModerationState, UserChanges, Visitor } from "../../contract/store.js";
+import type { ModerationState, UserChanges, UserStore, Visitor } from "../../contract/store.js";
 import { enteredUser, moderatedUser, updatedUser } from "../../log/changes.js";
 import { kioskCreated, noted } from "../../rules/acts.js";
 import { absent } from "../../rules/preconditions.js";
-import { foldedNameOf, IS_KNOWN, USER_COLUMNS, type UserRow } from "../../rules/rows.js";
+import { foldedNameOf, IS_KNOWN, toUser, USER_COLUMNS, type UserRow } from "../../rules/rows.js";
+import { INACTIVE, isInactive, kindOf } from "../../rules/user-kinds.js";
 import { foldedFieldsOf, MAX_BLOCKED, stateJson, tooManyBlocked } from "../../rules/user-rows.js";
 import { quitChat } from "../chat/chat-erasing.js";
-import type { DomainLog } from "../domain.js";
+import { type Bound, domain, type DomainLog } from "../domain.js";
 import type { Sql } from "../sql.js";
 import { removeTraces } from "../user-traces.js";
-import { findUser } from "./reads.js";
+import { cachedUsers, findUser, userReads } from "./user-reads.js";
 
 /** Creates a user, unless there is one with this name. */
 const creating = (name: "token_id" | "client_id") =>
@@ -195,7 +195,7 @@ async function change(
 }
 
 /** The writes of users. They return rows, as records cannot come from another thread. */
-export function userWrites(sql: Sql, log: DomainLog) {
+function userWrites(sql: Sql, log: DomainLog) {
   async function moderate(world: string, id: string, state: ModerationState): Promise<UserRow> {
     const before = await sql.one<UserRow>(GET, [world, id]);
     if (!before) throw absent("user");
@@ -261,5 +261,35 @@ export function userWrites(sql: Sql, log: DomainLog) {
       log.erasedData(world);
       return id;
     },
+  };
+}
+
+/** Users. */
+export const users = domain({
+  reads: (sql) => ({ ...userReads(sql), ...cachedUsers(sql) }),
+  writes: userWrites,
+  parameters: {
+    enter: 2,
+    update: 3,
+    moderate: 3,
+    moderateNamed: 3,
+    block: 3,
+    unblock: 3,
+    erase: 2,
+  },
+});
+
+/** The users of a store: rows become frozen records, which cannot come from another thread. */
+export function userStore({ written, ...bound }: Bound<typeof users>): UserStore {
+  return {
+    ...bound,
+    async search(...args) {
+      const { count, rows } = await bound.search(...args);
+      return { count, users: rows.map(toUser) };
+    },
+    enter: async (...args) => written(args[0], await bound.enter(...args)),
+    update: async (...args) => written(args[0], await bound.update(...args)),
+    moderate: async (...args) => written(args[0], await bound.moderate(...args)),
+    moderateNamed: async (...args) => written(args[0], await bound.moderateNamed(...args)),
   };
 }
