@@ -1,13 +1,13 @@
 import { announcements } from "./announcements.js";
 import { attendance } from "./attendance.js";
 import { audit } from "./audit.js";
-import { chat } from "./chat/index.js";
+import { chat } from "./chat/chat.js";
 import { copies } from "./copies/index.js";
 import { files } from "./files.js";
 import { invites } from "./invites.js";
 import { polls } from "./polls.js";
 import { programLinks } from "./program-links.js";
-import { program } from "./program/index.js";
+import { program } from "./program/program.js";
 import { push } from "./push.js";
 import { questions } from "./questions.js";
 import { rooms } from "./rooms/rooms.js";

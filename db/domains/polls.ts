@@ -24,13 +24,12 @@ import {
   severalChosen,
   toPoll,
 } from "../rules/poll-rows.js";
-import { claimChannel } from "./chat/channel-rows.js";
+import { absent } from "../rules/preconditions.js";
+import { claimChannel } from "./chat/channels.js";
 import { domain, type DomainLog, type EngineWrites } from "./domain.js";
 import { expectActive, expectRoom, expectUser, FIND_PLACE, type Place, PLACE } from "./places.js";
-import { optionWrites } from "./poll-options.js";
-import { pollReads, type WholePoll } from "./poll-reads.js";
+import { optionWrites, pollReads, type WholePoll } from "./poll-reads.js";
 import type { Sql } from "./sql.js";
-import { absent } from "../rules/preconditions.js";
 
 const NAMED = "p.world_id = $1 AND p.room_id = $2 AND p.id = $4";
 

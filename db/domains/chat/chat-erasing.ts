@@ -2,7 +2,7 @@ import { absent } from "../../rules/preconditions.js";
 import { IS_KNOWN } from "../../rules/rows.js";
 import type { DomainLog } from "../domain.js";
 import type { Sql } from "../sql.js";
-import { perEngine } from "./event-dialects.js";
+import { perEngine } from "./event-reads.js";
 import { unindexMessages } from "./search.js";
 
 /** How many old events one slice erases. */

@@ -26,9 +26,8 @@ import {
 } from "../../rules/program-rows.js";
 import type { DomainLog } from "../domain.js";
 import type { Sql } from "../sql.js";
-import { isRoom, isWorld, knownSpeakers, tooLarge } from "./context.js";
-import { removeSessions, storeSessions } from "./rows.js";
-import { Changes } from "./stamps.js";
+import { isRoom, isWorld, knownSpeakers, tooLarge } from "./program-reads.js";
+import { Changes, removeSessions, storeSessions } from "./stamps.js";
 
 const GET = `SELECT ${SESSION_COLUMNS} FROM program_sessions WHERE world_id = $1 AND id = $2`;
 

@@ -19,9 +19,8 @@ import {
 } from "../../rules/program-rows.js";
 import type { DomainLog } from "../domain.js";
 import type { Sql } from "../sql.js";
-import { isWorld, referencesOf, tooLarge } from "./context.js";
-import { storeSessions, storeSpeakers } from "./rows.js";
-import { Changes } from "./stamps.js";
+import { isWorld, referencesOf, tooLarge } from "./program-reads.js";
+import { Changes, storeSessions, storeSpeakers } from "./stamps.js";
 
 const GET = `SELECT ${SPEAKER_COLUMNS} FROM program_speakers WHERE world_id = $1 AND id = $2`;
 

@@ -1,8 +1,8 @@
 import type { Store } from "../../contract/store.js";
 import { worldCopies } from "../../copies/world-copies.js";
-import { chatStore } from "../../domains/chat/index.js";
+import { chatStore } from "../../domains/chat/chat.js";
 import { countsIn } from "../../domains/counts.js";
-import { programStore } from "../../domains/program/index.js";
+import { programStore } from "../../domains/program/program.js";
 import { roomStore } from "../../domains/rooms/rooms.js";
 import { userStore } from "../../domains/users/users.js";
 import { worldStore } from "../../domains/worlds/worlds.js";

@@ -1,9 +1,18 @@
-import type { ImportReferences } from "../../contract/program.js";
-import { uploadKey } from "../../rules/file-rows.js";
-import { sizeFaults } from "../../rules/program-checks.js";
 import type { Faults } from "../../../schemas/errors.js";
 import type { Speaker } from "../../../schemas/program/program.js";
-import type { Sql } from "../sql.js";
+import { Cache } from "../../cache.js";
+import { type ImportReferences, NO_PROGRAM, type Program } from "../../contract/program.js";
+import { uploadKey } from "../../rules/file-rows.js";
+import { sizeFaults } from "../../rules/program-checks.js";
+import {
+  SESSION_COLUMNS,
+  sessionOf,
+  type SessionRow,
+  SPEAKER_COLUMNS,
+  speakerOf,
+  type SpeakerRow,
+} from "../../rules/program-rows.js";
+import type { Reading, Sql } from "../sql.js";
 
 // What sessions and speakers refer to, as it is inside a transaction.
 
@@ -42,7 +51,7 @@ export const knownSpeakers = async (
   new Set(ids.length === 0 ? [] : await sql.column<string>(IDS, [world, [...ids]]));
 
 /** What some speakers refer to. */
-export interface SpeakerReferences {
+interface SpeakerReferences {
   readonly isUser: (id: string) => boolean;
   readonly isUpload: (url: string) => boolean;
 }
@@ -93,7 +102,7 @@ interface Size {
 }
 
 /** What a write adds to a program. */
-export interface Growth {
+interface Growth {
   readonly sessions?: number;
   readonly speakers?: number;
   /** Of titles, names and details. */
@@ -114,4 +123,97 @@ export async function tooLarge(
     speakers: speakers.number + (growth.speakers ?? 0),
     characters: sessions.characters + speakers.characters + growth.characters,
   });
+}
+
+export const STAMP = "SELECT stamp FROM programs WHERE world_id = $1";
+
+const PROGRAM = "SELECT stamp, settings FROM programs WHERE world_id = $1";
+
+const PLACES =
+  "SELECT place, shown, changed FROM program_places WHERE world_id = $1 ORDER BY place";
+
+export const SESSIONS = `SELECT ${SESSION_COLUMNS} FROM program_sessions WHERE world_id = $1
+  ORDER BY starts_at IS NULL, starts_at, title, id`;
+
+export const SPEAKERS = `SELECT ${SPEAKER_COLUMNS} FROM program_speakers WHERE world_id = $1
+  ORDER BY name, id`;
+
+const FAVORITES = `SELECT session_id FROM program_favorites
+  WHERE world_id = $1 AND user_id = $2 ORDER BY number`;
+
+/** How much of programs is kept, in characters. The largest program takes a half. */
+const KEPT = 64 * 1024 * 1024;
+
+/** A program as it was read. */
+interface Known {
+  readonly stamp: string;
+  readonly program: Program;
+  readonly size: number;
+}
+
+/** The reads of programs. A program that was read stays in memory until its stamp changes. */
+export function programReads(sql: Reading) {
+  const cache = new Cache<Known>(KEPT);
+  const loading = new Map<string, Promise<Known>>();
+
+  async function load(world: string): Promise<Known> {
+    const known = await sql.snapshot((sql) => readProgram(sql, world));
+    cache.set(world, known, known.size);
+    return known;
+  }
+
+  return {
+    async get(world: string): Promise<Program> {
+      const stamp = await sql.value<string>(STAMP, [world]);
+      if (stamp === undefined) return NO_PROGRAM;
+      const known = cache.get(world);
+      if (known?.stamp === stamp) return known.program;
+      // A crowd that opens a program reads it once.
+      const key = `${stamp} ${world}`;
+      let loaded = loading.get(key);
+      if (!loaded) {
+        loaded = load(world).finally(() => loading.delete(key));
+        loading.set(key, loaded);
+      }
+      return (await loaded).program;
+    },
+
+    rooms: (world: string) => roomsOf(sql, world),
+
+    references: (
+      world: string,
+      named: ImportReferences,
+      hosts: readonly string[],
+    ): Promise<ImportReferences> =>
+      sql.snapshot((sql) => knownReferences(sql, world, named, hosts)),
+
+    favorites: (world: string, user: string): Promise<string[]> =>
+      sql.column<string>(FAVORITES, [world, user]),
+  };
+}
+
+async function readProgram(sql: Sql, world: string): Promise<Known> {
+  const found = await sql.one<{ stamp: string; settings: string }>(PROGRAM, [world]);
+  if (!found) return { stamp: "", program: NO_PROGRAM, size: 0 };
+  const places = await sql.all<{
+    place: string;
+    shown: string;
+    changed: string;
+  }>(PLACES, [world]);
+  const sessions = await sql.all<SessionRow>(SESSIONS, [world]);
+  const speakers = await sql.all<SpeakerRow>(SPEAKERS, [world]);
+  const size = [...sessions, ...speakers].reduce(
+    (sum, { detail }) => sum + 500 + detail.length,
+    1000,
+  );
+  const program: Program = Object.freeze({
+    sessions: Object.freeze(sessions.map(sessionOf)),
+    speakers: Object.freeze(speakers.map(speakerOf)),
+    places: new Map(places.map(({ place, shown, changed }) => [place, { shown, all: changed }])),
+    // The first revision is 1.
+    revisions: new Map([...sessions, ...speakers].map(({ id, revision }) => [id, revision - 1])),
+    settings: found.settings,
+    stamp: found.stamp,
+  });
+  return { stamp: found.stamp, program, size };
 }

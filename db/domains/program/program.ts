@@ -1,0 +1,192 @@
+import { MAX_FAVORITES } from "../../../schemas/plain/program.js";
+import type { Author } from "../../contract/author.js";
+import type { ImportChanges, ImportedFile, ProgramStore } from "../../contract/program.js";
+import { StoreError } from "../../contract/store.js";
+import { roomsDigest } from "../../rules/import-changes.js";
+import { absent, changed } from "../../rules/preconditions.js";
+import { sessionOf, speakerOf } from "../../rules/program-rows.js";
+import { type Bound, domain, type DomainLog } from "../domain.js";
+import { fileWrites } from "../files.js";
+import { addRooms } from "../rooms/rooms.js";
+import { SlicedWork } from "../slices.js";
+import type { Sql } from "../sql.js";
+import { isWorld, knownReferences, programReads, roomsOf, STAMP } from "./program-reads.js";
+import { sessionWrites, type StoredSession } from "./sessions.js";
+import { speakerWrites } from "./speakers.js";
+import { Changes, removeSessions, storeSessions, storeSpeakers } from "./stamps.js";
+
+const USER = `SELECT 1 FROM users WHERE world_id = $1 AND id = $2
+  AND (token_id IS NOT NULL OR client_id IS NOT NULL)`;
+const SESSION = "SELECT 1 FROM program_sessions WHERE world_id = $1 AND id = $2";
+const COUNT = "SELECT COUNT(*) FROM program_favorites WHERE world_id = $1 AND user_id = $2";
+const ADD = `INSERT INTO program_favorites (world_id, user_id, session_id) VALUES ($1, $2, $3)
+  ON CONFLICT DO NOTHING`;
+const REMOVE =
+  "DELETE FROM program_favorites WHERE world_id = $1 AND user_id = $2 AND session_id = $3";
+
+/** The writes of favorites. */
+const favoriteWrites = (sql: Sql, log: DomainLog) => ({
+  async favor(world: string, user: string, session: string, on: boolean): Promise<void> {
+    if ((await sql.value(USER, [world, user])) === undefined) {
+      throw absent("user");
+    }
+    if ((await sql.value(SESSION, [world, session])) === undefined) {
+      throw absent("session");
+    }
+    const changed = await sql.run(on ? ADD : REMOVE, [world, user, session]);
+    if (changed === 0) return;
+    const count = (await sql.value<number>(COUNT, [world, user]))!;
+    if (on && count > MAX_FAVORITES) {
+      throw new StoreError("quota", "The user has too many favorites.", "favorites");
+    }
+    log.appendOf(world, user, { type: "program.favored", user });
+  },
+});
+
+/**
+ * How many records one write imports: 2,000 sessions with as many speakers. On SQLite, writes of
+ * other worlds wait for it.
+ */
+const MAX_AT_ONCE = 4000;
+
+/** The write of an import. */
+const importWrites = (sql: Sql, log: DomainLog) => ({
+  async import(
+    world: string,
+    changes: ImportChanges,
+    hosts: readonly string[],
+    file?: ImportedFile,
+  ): Promise<Pick<ImportChanges["basis"], "stamp" | "rooms">> {
+    if (!(await isWorld(sql, world))) throw absent("world");
+    if (!(await isAsPlanned(sql, world, changes.basis, hosts))) throw changed();
+    if (file) {
+      const { visitor, digest, quota } = file;
+      await fileWrites(sql, log).add(world, visitor, digest, quota);
+    }
+    await addRooms(sql, log, world, changes.rooms);
+    await storeSpeakers(sql, world, changes.speakers);
+    await storeSessions(sql, world, changes.sessions);
+    await removeSessions(sql, world, changes.deleted);
+    const stamp = await new Changes(changes.places).store(sql, world);
+    for (const entry of changes.entries) log.append(world, entry);
+    return { stamp, rooms: roomsDigest(await roomsOf(sql, world)) };
+  },
+});
+
+/** The bound write of an import. */
+type ImportWrite = (
+  ...args: [...Parameters<ReturnType<typeof importWrites>["import"]>, by?: Author]
+) => ReturnType<ReturnType<typeof importWrites>["import"]>;
+
+/**
+ * Writes an import: at once, or in slices if it is very large: speakers, then sessions, then what is
+ * deleted. The program is consistent after each slice. A slice is written only if no other write has changed
+ * the program since the previous one. After a crash, importing the document again writes the rest.
+ */
+async function importInSlices(
+  write: ImportWrite,
+  world: string,
+  changes: ImportChanges,
+  hosts: readonly string[],
+  file: ImportedFile | undefined,
+  by: Author | undefined,
+): Promise<void> {
+  const work = new SlicedWork();
+  const { speakers, sessions, deleted, entries } = changes;
+  if (entries.length <= MAX_AT_ONCE + 1) {
+    await write(world, changes, hosts, file, by);
+    return;
+  }
+  let { basis } = changes;
+  // There is an entry for each record, in the same order, and last one for the import.
+  let from = 0;
+  do {
+    const to = from + work.rows + 1 < entries.length ? from + work.rows : entries.length;
+    const within = <T>(all: readonly T[], before: number): readonly T[] =>
+      all.slice(Math.max(0, from - before), Math.max(0, to - before));
+    const slice: ImportChanges = {
+      basis,
+      rooms: from === 0 ? changes.rooms : [],
+      speakers: within(speakers, 0),
+      sessions: within(sessions, speakers.length),
+      deleted: within(deleted, speakers.length + sessions.length),
+      places: changes.places,
+      entries: entries.slice(from, to),
+    };
+    const fileOfSlice = from === 0 ? file : undefined;
+    const next = await work.slice(() => write(world, slice, hosts, fileOfSlice, by));
+    basis = { ...basis, ...next };
+    from = to;
+  } while (from < entries.length);
+}
+
+/** Whether a world is still as an import was planned. */
+async function isAsPlanned(
+  sql: Sql,
+  world: string,
+  basis: ImportChanges["basis"],
+  hosts: readonly string[],
+): Promise<boolean> {
+  const stamp = (await sql.value<string>(STAMP, [world])) ?? "";
+  if (stamp !== basis.stamp) return false;
+  const rooms = await roomsOf(sql, world);
+  if (roomsDigest(rooms) !== basis.rooms) return false;
+  const { users, pictures } = await knownReferences(sql, world, basis, hosts);
+  return users.length === basis.users.length && pictures.length === basis.pictures.length;
+}
+
+/** Sessions, speakers and favorites. */
+export const program = domain({
+  reads: programReads,
+  writes: (sql: Sql, log: DomainLog) => ({
+    ...sessionWrites(sql, log),
+    ...speakerWrites(sql, log),
+    ...importWrites(sql, log),
+    ...favoriteWrites(sql, log),
+  }),
+  parameters: {
+    createSession: 2,
+    updateSession: 4,
+    deleteSession: 3,
+    createSpeaker: 3,
+    updateSpeaker: 5,
+    deleteSpeaker: 3,
+    import: 4,
+    favor: 4,
+  },
+});
+
+/** The store of programs: rows become frozen records, which cannot come from another thread. */
+export function programStore(bound: Bound<typeof program>): ProgramStore {
+  const session = (stored: StoredSession) => ({
+    session: sessionOf(stored.row),
+    warnings: stored.warnings,
+  });
+  return {
+    get: (world) => bound.get(world),
+    rooms: (world) => bound.rooms(world),
+    references: (...args) => bound.references(...args),
+    favorites: (...args) => bound.favorites(...args),
+    async createSession(...args) {
+      const stored = await bound.createSession(...args);
+      return "faults" in stored ? stored : session(stored);
+    },
+    async updateSession(...args) {
+      const stored = await bound.updateSession(...args);
+      return "faults" in stored ? stored : session(stored);
+    },
+    deleteSession: (...args) => bound.deleteSession(...args),
+    async createSpeaker(...args) {
+      const row = await bound.createSpeaker(...args);
+      return "faults" in row ? row : speakerOf(row);
+    },
+    async updateSpeaker(...args) {
+      const row = await bound.updateSpeaker(...args);
+      return "faults" in row ? row : speakerOf(row);
+    },
+    deleteSpeaker: (...args) => bound.deleteSpeaker(...args),
+    import: (world, changes, hosts, file, by) =>
+      importInSlices(bound.import, world, changes, hosts, file, by),
+    favor: (...args) => bound.favor(...args),
+  };
+}
