@@ -1,11 +1,11 @@
-import type { Engines, EngineOptions } from "./contract/engines.js";
+import { LocalBus } from "./bus/bus.js";
+import { ClusterBus } from "./bus/cluster.js";
 import { refuseMissingPackages } from "./choice.js";
-import { LocalBus } from "./bus/local.js";
-import { openFiles } from "./open-files.js";
+import type { EngineOptions, Engines } from "./contract/engines.js";
 import { hasDatabase, refuseMissing } from "./engines/sqlite/engine/database.js";
 import { openSqliteStore } from "./engines/sqlite/index.js";
-import { ClusterBus } from "./bus/cluster.js";
 import { LogEvents } from "./log/log-events.js";
+import { openFiles } from "./open-files.js";
 
 /** Throws an error as an uncaught exception, which ends the process. */
 function rethrow(error: unknown): void {

@@ -7,10 +7,10 @@ import type {
   UserRecord,
 } from "../db/contract/store.js";
 import { expectVersion } from "../db/rules/preconditions.js";
+import { kindOf } from "../db/rules/user-rows.js";
 import { versioned } from "../db/rules/versions.js";
 import { authorOf } from "../plugins/auth/author.js";
 import { forbidden, missingTo } from "../plugins/http/errors.js";
-import { kindOf } from "../db/rules/user-kinds.js";
 import {
   isOutOfReach,
   LIVE,
@@ -19,7 +19,6 @@ import {
   RUNNING,
 } from "../schemas/plain/permissions.js";
 import { uuid } from "../schemas/plain/texts.js";
-import { InvalidData } from "../schemas/validate.js";
 import {
   ModeratedUser,
   NamedUserChanges,
@@ -30,6 +29,7 @@ import {
   UserParams,
   UsersQuery,
 } from "../schemas/users.js";
+import { InvalidData } from "../schemas/validate.js";
 import { ref } from "../schemas/values.js";
 import { WorldParams } from "../schemas/worlds.js";
 import { endpoint } from "./endpoint.js";

@@ -1,7 +1,13 @@
 import type { ChildProcess } from "node:child_process";
 import { isId, isKindOf, isRecord } from "../../schemas/plain/shapes.js";
-import type { Bus, BusListener, HintMessage, SnapshotMessage } from "./bus.js";
-import { LocalBus, type OnFault } from "./local.js";
+import {
+  type Bus,
+  type BusListener,
+  type HintMessage,
+  LocalBus,
+  type OnFault,
+  type SnapshotMessage,
+} from "./bus.js";
 import { received } from "./shapes.js";
 
 /**

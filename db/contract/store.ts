@@ -1,23 +1,29 @@
-import type { Announcement, AnnouncementDraft } from "./announcements.js";
-import type { PermissionConfig } from "../../schemas/plain/permissions.js";
-import type { AttendanceStore } from "./attendance.js";
-import type { AuditStore } from "./audit.js";
-import type { InviteStore } from "./invites.js";
-import type { ChatStore } from "./chat.js";
-import type { WebhookStore } from "./webhooks.js";
-import type { LogStore } from "../log/entries.js";
-import type { Author } from "./author.js";
-import type { PushStore } from "./push.js";
-import type { PollStore } from "./polls.js";
-import type { ProgramStore } from "./program.js";
-import type { ProgramLinkStore } from "./program-links.js";
-import type { QuestionStore } from "./questions.js";
 import type { WorldCopy } from "../../schemas/documents/world-document.js";
-import type { Lines, RowCounts } from "./copies.js";
+import type { PermissionConfig } from "../../schemas/plain/permissions.js";
 import type { Room, RoomChanges, RoomDraft, RoomOrdering } from "../../schemas/rooms.js";
 import type { User, UserName, UserOrdering } from "../../schemas/users.js";
-import type { FileDigest, ListPlace, PageSelection, Versioned, Visitor } from "./selections.js";
 import type { World, WorldChanges } from "../../schemas/worlds.js";
+import type { LogStore } from "../log/entries.js";
+import type { Announcement, AnnouncementDraft } from "./announcements.js";
+import type { AttendanceStore } from "./attendance.js";
+import type { AuditStore } from "./audit.js";
+import type { Author } from "./author.js";
+import type { ChatStore } from "./chat.js";
+import type { InviteStore } from "./invites.js";
+import type { PollStore } from "./polls.js";
+import type { ProgramLinkStore, ProgramStore } from "./program.js";
+import type { PushStore } from "./push.js";
+import type { QuestionStore } from "./questions.js";
+import type {
+  FileDigest,
+  Lines,
+  ListPlace,
+  PageSelection,
+  RowCounts,
+  Versioned,
+  Visitor,
+} from "./selections.js";
+import type { WebhookStore } from "./webhooks.js";
 
 // An engine is written from this file and tested by
 // test/contract/db/store-contract/. `Store` has the rules for every method.

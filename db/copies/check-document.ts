@@ -1,8 +1,8 @@
-import type { Lines, DocumentRows, RowCounts } from "../contract/copies.js";
-import type { FileDigest } from "../contract/store.js";
 import { setImmediate } from "node:timers/promises";
 import type { Faults } from "../../schemas/errors.js";
 import type { InvalidData } from "../../schemas/validate.js";
+import type { DocumentRows, Lines, RowCounts } from "../contract/selections.js";
+import type { FileDigest } from "../contract/store.js";
 import type { WorldRow } from "../rules/rows.js";
 import { roomIn, worldIn } from "./records.js";
 import { counterOf, type Row, type Table } from "./tables.js";

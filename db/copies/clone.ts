@@ -1,6 +1,6 @@
 import { randomUUID } from "node:crypto";
 import type { World, WorldConfig } from "../../schemas/worlds.js";
-import { kindOf } from "../rules/user-kinds.js";
+import { kindOf } from "../rules/user-rows.js";
 import type { Row, Table, Value } from "./tables.js";
 import type { CopiedRows } from "./world-rows.js";
 

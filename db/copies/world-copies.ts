@@ -1,8 +1,8 @@
-import type { Lines, RowCounts } from "../contract/copies.js";
 import type { WorldCopy } from "../../schemas/documents/world-document.js";
+import type { Lines, RowCounts } from "../contract/selections.js";
 import type { WorldStore } from "../contract/store.js";
-import type { copies } from "../domains/copies/index.js";
 import { importWorld } from "../domains/copies/import.js";
+import type { copies } from "../domains/copies/index.js";
 import type { Bound } from "../domains/domain.js";
 import { readWorld } from "../rules/rows.js";
 import { checkDocument } from "./check-document.js";

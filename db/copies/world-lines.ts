@@ -1,5 +1,5 @@
 import { closeSync, openSync, readSync } from "node:fs";
-import type { DocumentRows, Lines } from "../contract/copies.js";
+import type { DocumentRows, Lines } from "../contract/selections.js";
 import { StoreError } from "../contract/store.js";
 import {
   BACKUP_VERSION,

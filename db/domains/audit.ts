@@ -1,7 +1,6 @@
-import type { Act, AuditEntry, AuditSelection } from "../contract/audit.js";
-import { subjectOf } from "../log/audited.js";
+import type { Act, AuditEntry, AuditSelection, FieldChange } from "../contract/audit.js";
+import { subjectOf } from "../log/draft.js";
 import { entryOf, type EntryRow, KEPT_COLUMNS, storedAuthor } from "../log/entries.js";
-import type { FieldChange } from "../log/fields.js";
 import { noted } from "../rules/acts.js";
 import { absent } from "../rules/preconditions.js";
 import { domain, type DomainLog } from "./domain.js";

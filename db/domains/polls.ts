@@ -24,10 +24,17 @@ import {
   severalChosen,
   toPoll,
 } from "../rules/poll-rows.js";
-import { absent } from "../rules/preconditions.js";
+import {
+  absent,
+  expectActive,
+  expectRoom,
+  expectUser,
+  FIND_PLACE,
+  type Place,
+  PLACE,
+} from "../rules/preconditions.js";
 import { claimChannel } from "./chat/channels.js";
 import { domain, type DomainLog, type EngineWrites } from "./domain.js";
-import { expectActive, expectRoom, expectUser, FIND_PLACE, type Place, PLACE } from "./places.js";
 import { optionWrites, pollReads, type WholePoll } from "./poll-reads.js";
 import type { Sql } from "./sql.js";
 

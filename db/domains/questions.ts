@@ -15,7 +15,15 @@ import {
   updatedQuestion,
 } from "../log/changes.js";
 import { rangeOf } from "../rules/pages.js";
-import { absent } from "../rules/preconditions.js";
+import {
+  absent,
+  expectActive,
+  expectRoom,
+  expectUser,
+  FIND_PLACE,
+  type Place,
+  PLACE,
+} from "../rules/preconditions.js";
 import {
   changedQuestion,
   newQuestionRow,
@@ -25,7 +33,6 @@ import {
   toQuestion,
 } from "../rules/question-rows.js";
 import { domain, type DomainLog } from "./domain.js";
-import { expectActive, expectRoom, expectUser, FIND_PLACE, type Place, PLACE } from "./places.js";
 import type { Sql } from "./sql.js";
 
 const IN_ROOM = "q.world_id = $1 AND q.room_id = $2";

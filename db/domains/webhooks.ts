@@ -1,5 +1,6 @@
 import { randomUUID } from "node:crypto";
 import { given } from "../../schemas/plain/given.js";
+import { changesBetween, type FieldChange } from "../contract/audit.js";
 import { type PageSelection, StoreError } from "../contract/store.js";
 import {
   MAX_WEBHOOKS,
@@ -9,7 +10,6 @@ import {
   type WebhookSettings,
   type WebhookState,
 } from "../contract/webhooks.js";
-import { changesBetween, type FieldChange } from "../log/fields.js";
 import { noted } from "../rules/acts.js";
 import { absent, changed } from "../rules/preconditions.js";
 import { domain, type DomainLog } from "./domain.js";

@@ -1,5 +1,26 @@
+import type { Counts } from "../contract/store.js";
 import type { Sql } from "../domains/sql.js";
 import { abandonedSince } from "../domains/worlds/removal.js";
+import { IS_KNOWN } from "../rules/rows.js";
+
+// Writes keep the sums of rooms and bytes up to date, and users are counted in an index. So no
+// count reads the rows of a table that grows.
+const COUNTS = `SELECT (SELECT count(*) FROM worlds) AS worlds,
+  (SELECT coalesce(sum(rooms), 0) FROM view_groups) AS rooms,
+  (SELECT count(*) FROM users WHERE ${IS_KNOWN}) AS users,
+  (SELECT coalesce(sum(file_bytes), 0) FROM worlds) AS "fileBytes",
+  (SELECT min(at) FROM erasures) AS oldest`;
+
+/** How much a store holds. @param databaseBytes the size of its files. */
+export async function countsIn(
+  sql: Sql,
+  databaseBytes: () => number | Promise<number>,
+): Promise<Counts> {
+  const { oldest, ...counts } = (await sql.one<
+    Omit<Counts, "erasureAge" | "databaseBytes"> & { oldest: number | null }
+  >(COUNTS))!;
+  return { ...counts, databaseBytes: await databaseBytes(), erasureAge: ageOf(oldest) };
+}
 
 // A write that erases data adds a row to the table `erasures` for each table whose pages may still
 // hold the bytes. The job that removes the bytes deletes these rows. So the job of another process
@@ -29,7 +50,7 @@ export async function oldestErasure(sql: Sql): Promise<number | undefined> {
 }
 
 /** The seconds since a time, in milliseconds since 1970; 0 if there is none. */
-export const ageOf = (oldest: number | null | undefined): number =>
+const ageOf = (oldest: number | null | undefined): number =>
   typeof oldest === "number" ? Math.max(0, (Date.now() - oldest) / 1000) : 0;
 
 /** What `foyer check` says of erasures that should be over by now. A server finishes what a killed process has left. */

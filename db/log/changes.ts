@@ -1,13 +1,13 @@
 import { isVisible as isShown } from "../../schemas/plain/announcements.js";
 import { isPublic, isVisible } from "../../schemas/plain/items.js";
+import type { Announcement } from "../contract/announcements.js";
+import { changedFields, changesBetween } from "../contract/audit.js";
 import type { Item } from "../contract/items.js";
-import type { UserChanges } from "../contract/store.js";
 import { type Poll, POLL_CHANGES } from "../contract/polls.js";
 import { type Question, QUESTION_CHANGES } from "../contract/questions.js";
-import type { Announcement } from "../contract/announcements.js";
+import type { UserChanges } from "../contract/store.js";
 import type { Given } from "./draft.js";
 import type { PublicModeration } from "./entries.js";
-import { changedFields, changesBetween } from "./fields.js";
 
 // Shared by the engines: the log entries of writes to records that others see.
 

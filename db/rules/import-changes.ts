@@ -9,7 +9,6 @@ import type { Session, Speaker } from "../../schemas/program/program.js";
 import type { ImportChanges, ImportReferences, Program } from "../contract/program.js";
 import { type ProgramSize, sizeFaults } from "./program-checks.js";
 import { type ImportPlan, planImport } from "./program-import.js";
-import { PlaceChanges } from "./program-places.js";
 import {
   changedFields,
   sessionRow,
@@ -18,6 +17,7 @@ import {
   speakerRow,
   type SpeakerRow,
 } from "./program-rows.js";
+import { PlaceChanges } from "./program-views.js";
 
 // An import is planned from a snapshot, in a thread, as the comparison takes long. The write then
 // looks whether the world is still as it was.

@@ -1,7 +1,43 @@
 import { hash } from "node:crypto";
-import { NO_ROOM, type Program, UNNAMED, type PlaceStamps } from "../contract/program.js";
-import type { Versioned } from "../contract/store.js";
 import type { Session, Speaker } from "../../schemas/program/program.js";
+import {
+  NO_ROOM,
+  type Place,
+  type PlaceStamps,
+  type Program,
+  UNNAMED,
+} from "../contract/program.js";
+import type { Versioned } from "../contract/store.js";
+
+/** A session as far as its place depends on it. */
+export type Placed = Pick<Session, "room_id" | "state">;
+
+/** The places at which a write changes a program. */
+export class PlaceChanges {
+  /** By place, whether readers without `program.update` see the change. */
+  protected readonly places: Map<Place, boolean>;
+
+  constructor(places: Iterable<readonly [Place, boolean]> = []) {
+    this.places = new Map(places);
+  }
+
+  /** A session appears, changes, or goes. */
+  session({ room_id, state }: Placed): void {
+    const place = room_id ?? NO_ROOM;
+    const isShown = this.places.get(place) || state === "public";
+    this.places.set(place, isShown);
+  }
+
+  /** A speaker appears, changes, or goes. @param sessions that name the speaker. */
+  speaker(sessions: Iterable<Placed>): void {
+    if (!this.places.has(UNNAMED)) this.places.set(UNNAMED, false);
+    for (const session of sessions) this.session(session);
+  }
+
+  list(): [Place, boolean][] {
+    return [...this.places];
+  }
+}
 
 // Who sees what of a program, and the version of what they see.
 
@@ -20,7 +56,7 @@ export const seesSession = (
 ): boolean => (edits || state === "public") && (room_id === null || seesRoom(room_id));
 
 /** The part of a program that a reader sees. */
-export interface SeenProgram {
+interface SeenProgram {
   readonly sessions: readonly Versioned<Session>[];
   readonly speakers: readonly Versioned<Speaker>[];
 }

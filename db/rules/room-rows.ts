@@ -1,9 +1,9 @@
 import { randomUUID } from "node:crypto";
-import type { PermissionConfig } from "../../schemas/plain/permissions.js";
 import type { RoomRecord } from "../../schemas/documents/world-document.js";
 import { given } from "../../schemas/plain/given.js";
+import type { PermissionConfig } from "../../schemas/plain/permissions.js";
 import type { Room } from "../../schemas/rooms.js";
-import { later, parse, recordOf, sizeOf } from "./rows.js";
+import { changesBetween, type FieldChange, storedValue } from "../contract/audit.js";
 import {
   type RoomExtras,
   type RoomUpdate,
@@ -11,8 +11,8 @@ import {
   StoreError,
   type Versioned,
 } from "../contract/store.js";
+import { later, parse, recordOf, sizeOf } from "./rows.js";
 import { versioned } from "./versions.js";
-import { changesBetween, type FieldChange, storedValue } from "../log/fields.js";
 
 // All that the store says about a column of a room: see "A column of a room" in CONTRIBUTING.md.
 

@@ -1,9 +1,9 @@
 import type { WorldCopy } from "../../schemas/documents/world-document.js";
 import type { TokenIssuer } from "../../schemas/issuers.js";
 import type { WorldChanges, WorldConfig, WorldKey } from "../../schemas/worlds.js";
-import type { WorldRow } from "./rows.js";
+import { changesBetween, type FieldChange } from "../contract/audit.js";
 import { StoreError, type WorldSettings } from "../contract/store.js";
-import { changesBetween, type FieldChange } from "../log/fields.js";
+import type { WorldRow } from "./rows.js";
 
 // Shared by the engines: writes of worlds.
 

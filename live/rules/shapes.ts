@@ -1,7 +1,7 @@
-import { isInactive } from "../../db/rules/user-kinds.js";
-import type { RoomValue, UserRecord } from "../../db/contract/store.js";
-import { versioned } from "../../db/rules/versions.js";
 import type { Announcement } from "../../db/contract/announcements.js";
+import type { RoomValue, UserRecord } from "../../db/contract/store.js";
+import { isInactive } from "../../db/rules/user-rows.js";
+import { versioned } from "../../db/rules/versions.js";
 import type {
   ListedUser,
   OwnUser,

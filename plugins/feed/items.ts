@@ -1,9 +1,9 @@
+import { Cache } from "../../db/cache.js";
 import type { Author } from "../../db/contract/author.js";
 import type { Store } from "../../db/contract/store.js";
 import type { Entry } from "../../db/log/entries.js";
-import { type Published, published } from "../../db/log/published.js";
+import { type Published, published } from "../../db/log/log-events.js";
 import type { TypeFilter } from "../../schemas/plain/feed.js";
-import { Cache } from "../../db/cache.js";
 
 /** Whether texts of earlier entries may be gone. */
 export const isErasing = (entry: Entry): boolean =>

@@ -1,8 +1,8 @@
 import type { Entry } from "../../db/log/entries.js";
-import { published } from "../../db/log/published.js";
+import { published } from "../../db/log/log-events.js";
+import { EVERYTHING, type TypeFilter } from "../../schemas/plain/feed.js";
 import { type FeedStore, isErasing } from "../feed/items.js";
 import { type FeedPage, readPage } from "../feed/page.js";
-import { EVERYTHING, type TypeFilter } from "../../schemas/plain/feed.js";
 
 /** How many entries are read at a time. */
 const PAGE = 50;

@@ -1,4 +1,4 @@
-/** The types of the change feed. To add one: a line here, and one in db/log/published.ts. */
+/** The types of the change feed. To add one: a line here, and one in db/log/log-events.ts. */
 export const FEED_TYPES = [
   "world.updated",
   "room.created",

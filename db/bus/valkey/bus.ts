@@ -1,8 +1,14 @@
 import { randomUUID } from "node:crypto";
-import { detach } from "../../detach.js";
 import { StoreError } from "../../contract/store.js";
-import type { Bus, BusListener, HintMessage, SnapshotMessage } from "../bus.js";
-import { LocalBus, type OnFault } from "../local.js";
+import { detach } from "../../detach.js";
+import {
+  type Bus,
+  type BusListener,
+  type HintMessage,
+  LocalBus,
+  type OnFault,
+  type SnapshotMessage,
+} from "../bus.js";
 import { Channels } from "./channels.js";
 import { type Client, Link, reasonOf, SILENT } from "./link.js";
 import { type Envelope, envelopeOf, messagesOf, textOf } from "./messages.js";

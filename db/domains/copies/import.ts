@@ -1,7 +1,8 @@
 import { setImmediate } from "node:timers/promises";
-import type { Lines, DocumentRows } from "../../contract/copies.js";
 import type { Author } from "../../contract/author.js";
+import type { DocumentRows, Lines } from "../../contract/selections.js";
 import { StoreError } from "../../contract/store.js";
+import { twinFinder } from "../../copies/check-document.js";
 import {
   countedBy,
   counterOf,
@@ -10,9 +11,8 @@ import {
   TABLES,
   type Value,
 } from "../../copies/tables.js";
-import { type LinesOfRows, partsIn, unfit } from "../../copies/world-lines.js";
-import { twinFinder } from "../../copies/check-document.js";
 import { takenAs } from "../../copies/taken.js";
+import { type LinesOfRows, partsIn, unfit } from "../../copies/world-lines.js";
 import type { WorldRow } from "../../rules/rows.js";
 import type { Bound } from "../domain.js";
 import { SlicedWork } from "../slices.js";

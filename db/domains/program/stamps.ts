@@ -1,13 +1,13 @@
 import { randomUUID } from "node:crypto";
 import { NO_ROOM, UNNAMED } from "../../contract/program.js";
 import type { Given } from "../../log/draft.js";
-import { PlaceChanges } from "../../rules/program-places.js";
 import {
   SESSION_COLUMNS,
   type SessionRow,
   SPEAKER_COLUMNS,
   type SpeakerRow,
 } from "../../rules/program-rows.js";
+import { PlaceChanges } from "../../rules/program-views.js";
 import type { Sql } from "../sql.js";
 
 // Versions of programs follow from stamps: random texts that are renewed with each change. So no

@@ -18,8 +18,7 @@ import {
   USER_COLUMNS,
   type UserRow,
 } from "../../rules/rows.js";
-import { IS_PERSON } from "../../rules/user-kinds.js";
-import { BY_NAME, MAX_BLOCKED_SIZE, MAX_USER_PAGE } from "../../rules/user-rows.js";
+import { BY_NAME, IS_PERSON, MAX_BLOCKED_SIZE, MAX_USER_PAGE } from "../../rules/user-rows.js";
 import { perEngine, type Reading, type Sql } from "../sql.js";
 
 /** A page of users, and the number of users on all pages. */

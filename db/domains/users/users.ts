@@ -5,8 +5,15 @@ import { enteredUser, moderatedUser, updatedUser } from "../../log/changes.js";
 import { kioskCreated, noted } from "../../rules/acts.js";
 import { absent } from "../../rules/preconditions.js";
 import { foldedNameOf, IS_KNOWN, toUser, USER_COLUMNS, type UserRow } from "../../rules/rows.js";
-import { INACTIVE, isInactive, kindOf } from "../../rules/user-kinds.js";
-import { foldedFieldsOf, MAX_BLOCKED, stateJson, tooManyBlocked } from "../../rules/user-rows.js";
+import {
+  foldedFieldsOf,
+  INACTIVE,
+  isInactive,
+  kindOf,
+  MAX_BLOCKED,
+  stateJson,
+  tooManyBlocked,
+} from "../../rules/user-rows.js";
 import { quitChat } from "../chat/chat-erasing.js";
 import { type Bound, domain, type DomainLog } from "../domain.js";
 import type { Sql } from "../sql.js";

@@ -1,12 +1,12 @@
 import type { Store } from "../../contract/store.js";
 import { worldCopies } from "../../copies/world-copies.js";
 import { chatStore } from "../../domains/chat/chat.js";
-import { countsIn } from "../../domains/counts.js";
 import { programStore } from "../../domains/program/program.js";
 import { roomStore } from "../../domains/rooms/rooms.js";
 import { userStore } from "../../domains/users/users.js";
 import { worldStore } from "../../domains/worlds/worlds.js";
 import { ErasureJob } from "../../erasure/erasure-job.js";
+import { countsIn } from "../../erasure/erasures.js";
 import { postgresSource } from "./copies/dump.js";
 import type { Database } from "./engine/database.js";
 import { boundDomains } from "./engine/domains.js";

@@ -1,6 +1,6 @@
 import type { Delivery } from "../../../db/contract/chat.js";
 import type { RoomValue, UserRecord } from "../../../db/contract/store.js";
-import { kindOf } from "../../../db/rules/user-kinds.js";
+import { kindOf } from "../../../db/rules/user-rows.js";
 import { COMMON_KEYS, CONTENT_KEYS, FILE_KEYS, MAX_FILES } from "../../../schemas/live/chat.js";
 import type { CommandName, Commands } from "../../../schemas/live/index.js";
 import { lengthOf, showsSomething } from "../../../schemas/plain/texts.js";

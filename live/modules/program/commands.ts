@@ -1,5 +1,4 @@
-import type { ProgramLinkStore } from "../../../db/contract/program-links.js";
-import type { ProgramStore } from "../../../db/contract/program.js";
+import type { ProgramLinkStore, ProgramStore } from "../../../db/contract/program.js";
 import { StoreError } from "../../../db/contract/store.js";
 import type { Clock } from "../../../db/log/clock.js";
 import type { Commands, SentProgram } from "../../../schemas/live/index.js";

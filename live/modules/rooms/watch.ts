@@ -1,17 +1,17 @@
+import type { FastifyBaseLogger } from "fastify";
+import type { UserStore, WorldStore } from "../../../db/contract/store.js";
+import { detach } from "../../../db/detach.js";
+import type { Clock } from "../../../db/log/clock.js";
+import { kindOf } from "../../../db/rules/user-rows.js";
 import type { Outboxes } from "../../delivery/outbox.js";
 import type { Pushes, Tell } from "../../delivery/push.js";
 import type { Hub } from "../../people/hub.js";
 import type { CrowdListener, KnownConnection } from "../../people/presence.js";
-import type { FastifyBaseLogger } from "fastify";
-import type { UserStore, WorldStore } from "../../../db/contract/store.js";
-import { detach } from "../../../db/detach.js";
-import { kindOf } from "../../../db/rules/user-kinds.js";
-import type { Clock } from "../../../db/log/clock.js";
-import type { Crowds } from "./crowds.js";
-import { replace } from "../../socket/endings.js";
-import { pushFrame } from "../../socket/frame.js";
 import { mayInWorld } from "../../rules/rights.js";
 import { connectionLimit, publicUser } from "../../rules/shapes.js";
+import { replace } from "../../socket/endings.js";
+import { pushFrame } from "../../socket/frame.js";
+import type { Crowds } from "./crowds.js";
 
 /** The ports for watching rooms. */
 export interface WatchPorts {

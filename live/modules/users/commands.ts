@@ -1,4 +1,4 @@
-import { kindOf } from "../../../db/rules/user-kinds.js";
+import { kindOf } from "../../../db/rules/user-rows.js";
 import type { Faults } from "../../../schemas/errors.js";
 import type { Commands } from "../../../schemas/live/index.js";
 import { MAX_PROFILE } from "../../../schemas/plain/limits.js";

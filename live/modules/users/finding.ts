@@ -1,4 +1,4 @@
-import { kindOf } from "../../../db/rules/user-kinds.js";
+import { kindOf } from "../../../db/rules/user-rows.js";
 import type { Commands } from "../../../schemas/live/index.js";
 import type { CommandTable, Context } from "../../module.js";
 import { invalidPayload, tooLarge } from "../../rules/problems.js";

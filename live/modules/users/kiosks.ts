@@ -3,7 +3,7 @@ import type { RoomStore, UserRecord, UserStore } from "../../../db/contract/stor
 import type { Clock } from "../../../db/log/clock.js";
 import type { Random } from "../../../db/log/random.js";
 import { kioskToken } from "../../../db/rules/acts.js";
-import { kindOf, kioskId } from "../../../db/rules/user-kinds.js";
+import { kindOf, kioskId } from "../../../db/rules/user-rows.js";
 import { signKiosk } from "../../../db/worlds.js";
 import type { Commands } from "../../../schemas/live/index.js";
 import { MAX_PROFILE } from "../../../schemas/plain/limits.js";

@@ -1,5 +1,10 @@
-import type { Bus, BusMessage, HintMessage, SnapshotMessage } from "../../../db/bus/bus.js";
-import type { OnFault } from "../../../db/bus/local.js";
+import type {
+  Bus,
+  BusMessage,
+  HintMessage,
+  OnFault,
+  SnapshotMessage,
+} from "../../../db/bus/bus.js";
 import type { ValkeyBus } from "../../../db/bus/valkey/bus.js";
 
 /** What a listener of a test does with each text, after it has noted it. */

@@ -1,9 +1,9 @@
 import { randomUUID } from "node:crypto";
 import { once } from "node:events";
-import t, { type Test } from "tap";
-import type { HintMessage } from "../../../db/bus/bus.js";
+import t from "tap";
+import type { Test } from "tap";
+import { type HintMessage, LocalBus } from "../../../db/bus/bus.js";
 import { ClusterBus } from "../../../db/bus/cluster.js";
-import { LocalBus } from "../../../db/bus/local.js";
 import { received } from "../../../db/bus/shapes.js";
 import { messagesOf } from "../../../db/bus/valkey/messages.js";
 import { shortened } from "../../../db/bus/valkey/short-hints.js";

@@ -1,13 +1,13 @@
 import type { Test } from "tap";
-import { LocalBus } from "../../../db/bus/local.js";
-import { INDEX } from "../../../db/log/entries.js";
-import { LogEvents } from "../../../db/log/log-events.js";
+import { LocalBus } from "../../../db/bus/bus.js";
+import { type Store, StoreError } from "../../../db/contract/store.js";
 import { Database } from "../../../db/engines/postgres/engine/database.js";
 import { postgresStore } from "../../../db/engines/postgres/index.js";
-import { type Store, StoreError } from "../../../db/contract/store.js";
+import { INDEX } from "../../../db/log/entries.js";
+import { LogEvents } from "../../../db/log/log-events.js";
 import { until, worldOf } from "../../support/helper.js";
-import { startProxy, through } from "../../support/servers/proxy.js";
 import type { Databases } from "../../support/servers/postgres.js";
+import { startProxy, through } from "../../support/servers/proxy.js";
 
 /** A node: its database, what it caches, and what it follows. */
 export interface Node extends Store {

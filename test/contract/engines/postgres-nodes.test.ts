@@ -2,10 +2,14 @@ import { setTimeout as sleep } from "node:timers/promises";
 import { setFlagsFromString } from "node:v8";
 import { runInNewContext } from "node:vm";
 import t from "tap";
-import { INACTIVE } from "../../../db/rules/user-kinds.js";
-import { INDEX } from "../../../db/log/entries.js";
 import { lockOfWorld } from "../../../db/engines/postgres/engine/locks.js";
 import { Pool } from "../../../db/engines/postgres/engine/pool.js";
+import { INDEX } from "../../../db/log/entries.js";
+import { INACTIVE } from "../../../db/rules/user-rows.js";
+import { keyOf, until, worldOf } from "../../support/helper.js";
+import { sharedDatabases } from "../../support/servers/postgres.js";
+import type { Proxy } from "../../support/servers/proxy.js";
+import { NO_SERVERS } from "../../support/shared.js";
 import { chatting, message } from "../db/store-contract/chat-setup.js";
 import { selection } from "../db/store-contract/setup.js";
 import {
@@ -14,14 +18,10 @@ import {
   type Node,
   openAlone,
   openBehindProxy,
-  openPair,
   openNode,
+  openPair,
   problemOf,
 } from "./postgres-kit.js";
-import { keyOf, until, worldOf } from "../../support/helper.js";
-import { sharedDatabases } from "../../support/servers/postgres.js";
-import type { Proxy } from "../../support/servers/proxy.js";
-import { NO_SERVERS } from "../../support/shared.js";
 
 // What nodes keep of a PostgreSQL that they share.
 

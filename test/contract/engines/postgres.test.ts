@@ -1,8 +1,7 @@
 import pg from "pg";
 import t from "tap";
 import type { Test } from "tap";
-import type { BusMessage } from "../../../db/bus/bus.js";
-import { LocalBus } from "../../../db/bus/local.js";
+import { type BusMessage, LocalBus } from "../../../db/bus/bus.js";
 import type { Store } from "../../../db/contract/store.js";
 import { pageText } from "../../../db/domains/rooms/room-lists.js";
 import { insertRooms } from "../../../db/domains/rooms/rooms.js";

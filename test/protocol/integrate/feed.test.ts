@@ -1,25 +1,26 @@
-import { type Socket } from "node:net";
+import type { Socket } from "node:net";
 import { setTimeout as delay } from "node:timers/promises";
 import { Webhook } from "standardwebhooks";
-import t, { type Test } from "tap";
+import t from "tap";
+import type { Test } from "tap";
 import { type Change, Foyer } from "../../../client/index.js";
-import { type Json } from "../../../conformance/client.js";
+import type { Json } from "../../../conformance/client.js";
 import { type Store, StoreError } from "../../../db/contract/store.js";
 import { type Entry, INDEX } from "../../../db/log/entries.js";
-import { published } from "../../../db/log/published.js";
+import { published } from "../../../db/log/log-events.js";
 import { importDocument } from "../../../db/program-imports.js";
 import { WorldFeed } from "../../../plugins/feed/world-feed.js";
 import { type FeedType, typeFilter } from "../../../schemas/plain/feed.js";
-import { startBalancer } from "../../nodes/balancer.js";
 import { sampleOf } from "../../contract/db/sample-entries.js";
 import { documentOf } from "../../contract/db/store-contract/program.js";
+import { startBalancer } from "../../nodes/balancer.js";
 import { openStore } from "../../support/database.js";
 import { until, worldOf } from "../../support/helper.js";
-import { testdir } from "../../support/testdir.js";
+import { receiver } from "../../support/receiver.js";
 import { type Server, startServer } from "../../support/server.js";
 import { shared } from "../../support/shared.js";
 import { type Site, startSite } from "../../support/site.js";
-import { receiver } from "../../support/receiver.js";
+import { testdir } from "../../support/testdir.js";
 
 /** An event stream, as a client reads it. */
 interface Stream {

@@ -1,11 +1,11 @@
-import type {
-  Bus,
-  BusListener,
-  BusMessage,
-  HintMessage,
-  SnapshotMessage,
+import {
+  type Bus,
+  type BusListener,
+  type BusMessage,
+  type HintMessage,
+  LocalBus,
+  type SnapshotMessage,
 } from "../../../db/bus/bus.js";
-import { LocalBus } from "../../../db/bus/local.js";
 import type { Random } from "./random.js";
 import type { ProcessTime, Timeline } from "./timeline.js";
 

@@ -4,14 +4,14 @@ import { mkdtemp, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join, posix } from "node:path";
 import t from "tap";
-import type { AnyEvent, Listener } from "../../../db/contract/events.js";
 import { createApp } from "../../../app.js";
-import { LocalBus } from "../../../db/bus/local.js";
+import { LocalBus } from "../../../db/bus/bus.js";
+import type { AnyEvent, Listener } from "../../../db/contract/events.js";
 import { LogEvents } from "../../../db/log/log-events.js";
 import { openEngines } from "../../../db/open.js";
 import {
-  type EntryTable,
   entryOrder,
+  type EntryTable,
   handEntries,
   subscribers,
   worldSubscribers,

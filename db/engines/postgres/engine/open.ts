@@ -1,19 +1,18 @@
 import type pg from "pg";
-import type { Bus } from "../../../bus/bus.js";
+import { type Bus, LocalBus, type OnFault } from "../../../bus/bus.js";
 import { ClusterBus } from "../../../bus/cluster.js";
-import { LocalBus, type OnFault } from "../../../bus/local.js";
 import { ValkeyBus } from "../../../bus/valkey/bus.js";
 import type { DatabaseOptions } from "../../../choice.js";
-import { LogEvents } from "../../../log/log-events.js";
 import type { EngineOptions, Engines } from "../../../contract/engines.js";
-import { openFiles } from "../../../open-files.js";
 import { StoreError } from "../../../contract/store.js";
+import { LogEvents } from "../../../log/log-events.js";
+import { openFiles } from "../../../open-files.js";
+import { latestVersion } from "../../../schema/migrations.js";
+import { postgresStore } from "../index.js";
 import { clientOf, configOf, end, open } from "./client.js";
 import { connect } from "./connect.js";
 import { Database, refusal } from "./database.js";
-import { postgresStore } from "../index.js";
 import { sharedEvents } from "./membership.js";
-import { latestVersion } from "../../../schema/migrations.js";
 import { hasTablesOf, upgrade, versionOf } from "./upgrade.js";
 
 /** The options that select the engines of a process on PostgreSQL. */

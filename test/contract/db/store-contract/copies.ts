@@ -1,10 +1,10 @@
 import type { RoomSelection, Store } from "../../../../db/contract/store.js";
-import { kioskId } from "../../../../db/rules/user-kinds.js";
+import { kioskId } from "../../../../db/rules/user-rows.js";
+import { exported, rowsIn } from "../../../support/exported.js";
+import { keyOf, worldOf } from "../../../support/helper.js";
 import { fill } from "../filled-store.js";
 import { allEvents, chatting, DELETED, message } from "./chat-setup.js";
 import { ABSENT, type Contract, enter, fails, headOf, idsOf, selection } from "./setup.js";
-import { exported, rowsIn } from "../../../support/exported.js";
-import { keyOf, worldOf } from "../../../support/helper.js";
 
 /** A row of a document. */
 type Entry = Record<string, unknown>;
