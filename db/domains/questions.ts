@@ -14,7 +14,6 @@ import {
   unpinnedQuestion,
   updatedQuestion,
 } from "../log/changes.js";
-import { rangeOf } from "../rules/pages.js";
 import {
   absent,
   expectActive,
@@ -33,7 +32,7 @@ import {
   toQuestion,
 } from "../rules/question-rows.js";
 import { domain, type DomainLog } from "./domain.js";
-import type { Sql } from "./sql.js";
+import { rangeOf, type Sql } from "./sql.js";
 
 const IN_ROOM = "q.world_id = $1 AND q.room_id = $2";
 

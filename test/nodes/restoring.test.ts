@@ -2,20 +2,21 @@ import { existsSync, readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { Readable } from "node:stream";
 import pg from "pg";
-import t, { type Test } from "tap";
+import t from "tap";
+import type { Test } from "tap";
+import { Database } from "../../db/engines/postgres/engine/database.js";
+import { NODES } from "../../db/engines/postgres/engine/sql.js";
+import { postgresStore } from "../../db/engines/postgres/index.js";
 import { backup } from "../../db/maintenance/backup.js";
 import { check } from "../../db/maintenance/check.js";
 import { restore } from "../../db/maintenance/restore.js";
 import { openFiles } from "../../db/open-files.js";
-import { Database } from "../../db/engines/postgres/engine/database.js";
-import { NODES } from "../../db/engines/postgres/engine/locks.js";
-import { postgresStore } from "../../db/engines/postgres/index.js";
 import { contradictions, furnish } from "../contract/db/contradictions.js";
+import { entriesOf, tarOf, withRows } from "../protocol/commands/archives.js";
+import { furnished } from "../protocol/commands/furnished.js";
 import { sharedDatabases } from "../support/servers/postgres.js";
 import { NO_SERVERS, servers } from "../support/shared.js";
 import { testdir } from "../support/testdir.js";
-import { furnished } from "../protocol/commands/furnished.js";
-import { entriesOf, tarOf, withRows } from "../protocol/commands/archives.js";
 
 // Backups and restores on engines that machines share: what they refuse, and what
 // they leave.

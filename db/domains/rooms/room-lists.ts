@@ -7,12 +7,11 @@ import {
   StoreError,
   type Versioned,
 } from "../../contract/store.js";
-import { following, rangeOf } from "../../rules/pages.js";
 import { pageTooLarge } from "../../rules/preconditions.js";
 import { readRoom, ROOM_NAMES, type RoomRow } from "../../rules/room-rows.js";
 import { foldCase } from "../../rules/rows.js";
 import { versioned } from "../../rules/versions.js";
-import { perEngine, type Reading, type Sql } from "../sql.js";
+import { following, perEngine, rangeOf, type Reading, type Sql } from "../sql.js";
 
 // Shared by the engines: lists of rooms.
 

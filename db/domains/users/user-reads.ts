@@ -6,7 +6,6 @@ import type {
   UserStore,
   Visitor,
 } from "../../contract/store.js";
-import { following, rangeOf, USER_ORDERS } from "../../rules/pages.js";
 import { pageTooLarge } from "../../rules/preconditions.js";
 import {
   IS_KNOWN,
@@ -19,7 +18,7 @@ import {
   type UserRow,
 } from "../../rules/rows.js";
 import { BY_NAME, IS_PERSON, MAX_BLOCKED_SIZE, MAX_USER_PAGE } from "../../rules/user-rows.js";
-import { perEngine, type Reading, type Sql } from "../sql.js";
+import { following, perEngine, rangeOf, type Reading, type Sql, USER_ORDERS } from "../sql.js";
 
 /** A page of users, and the number of users on all pages. */
 export interface FoundRows<T = UserRow> {

@@ -15,7 +15,7 @@ import { countsIn, oldestErasure } from "../../erasure/erasures.js";
 import { type Clock, nextTurn, processClock } from "../../log/clock.js";
 import type { OnAppended } from "../../log/entries.js";
 import { memorySource, unnamedSource } from "./copies/dump.js";
-import type { Connection } from "./engine/connection.js";
+import type { Database as Connection } from "better-sqlite3";
 import {
   bytesOf,
   LOCK_TIMEOUT,
@@ -24,10 +24,9 @@ import {
   type OpeningOptions,
   storeErrorOf,
 } from "./engine/database.js";
-import { ReadTurns } from "./engine/read-turns.js";
-import type { StartRunner } from "./engine/runners.js";
 import { OwnSearcher, Searcher } from "./engine/searcher.js";
-import { boundDomains, sqlOn } from "./engine/sql.js";
+import { boundDomains, ReadTurns, sqlOn } from "./engine/sqlite-sql.js";
+import type { StartRunner } from "./engine/write-runner.js";
 import { Writer } from "./engine/writer.js";
 import { ThreadedEraser } from "./erasure/threaded-eraser.js";
 import { logReads } from "./log/log-reads.js";

@@ -21,7 +21,7 @@ import { StoreError } from "../../../db/contract/store.js";
 import { auditReads } from "../../../db/domains/audit.js";
 import { forPostgres, forSqlite } from "../../../db/schema/dialects.js";
 import { openInMemory } from "../../../db/engines/sqlite/engine/database.js";
-import { sqlOn } from "../../../db/engines/sqlite/engine/sql.js";
+import { sqlOn } from "../../../db/engines/sqlite/engine/sqlite-sql.js";
 import { migrate } from "../../../db/engines/sqlite/engine/upgrade.js";
 import type { WriteCall, Writes } from "../../../db/engines/sqlite/engine/write-calls.js";
 import { batches } from "../../../db/engines/sqlite/engine/write-runner.js";

@@ -6,9 +6,13 @@ import type { Store } from "../../../db/contract/store.js";
 import { pageText } from "../../../db/domains/rooms/room-lists.js";
 import { insertRooms } from "../../../db/domains/rooms/rooms.js";
 import { Database } from "../../../db/engines/postgres/engine/database.js";
-import { lockOfWorld, NODES } from "../../../db/engines/postgres/engine/locks.js";
 import { sharedEvents } from "../../../db/engines/postgres/engine/membership.js";
-import { decodedText, encodedText } from "../../../db/engines/postgres/engine/sql.js";
+import {
+  decodedText,
+  encodedText,
+  lockOfWorld,
+  NODES,
+} from "../../../db/engines/postgres/engine/sql.js";
 import { postgresStore } from "../../../db/engines/postgres/index.js";
 import type { Entry, OnAppended } from "../../../db/log/entries.js";
 import { LogEvents } from "../../../db/log/log-events.js";

@@ -1,7 +1,7 @@
 import { type Store, StoreError } from "../../../db/contract/store.js";
 import type { OnAppended } from "../../../db/log/entries.js";
 import type { Position } from "../../../db/log/log.js";
-import type { StartRunner } from "../../../db/engines/sqlite/engine/runners.js";
+import type { StartRunner } from "../../../db/engines/sqlite/engine/write-runner.js";
 import type { BatchReport, WriteCall } from "../../../db/engines/sqlite/engine/write-calls.js";
 import { openSqliteStore } from "../../../db/engines/sqlite/index.js";
 import type { Random } from "./random.js";

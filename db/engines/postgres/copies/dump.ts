@@ -1,6 +1,7 @@
 import pg from "pg";
 import { Failure } from "../../../../schemas/plain/failure.js";
 import { addressOf } from "../../../choice.js";
+import { StoreError } from "../../../contract/store.js";
 import {
   type CopyDialect,
   countIn,
@@ -10,16 +11,12 @@ import {
   type TableTarget,
   tableTarget,
 } from "../../../copies/dump.js";
-import type { Sql } from "../../../domains/sql.js";
-import { StoreError } from "../../../contract/store.js";
 import { type Row, SEQUENCES, type Table, TABLES } from "../../../copies/tables.js";
-import { end } from "../engine/client.js";
-import { connect, connectToTables } from "../engine/connect.js";
-import { explain } from "../engine/errors.js";
-import { NODES } from "../engine/locks.js";
-import { encodedText, sqlOn, types } from "../engine/sql.js";
+import type { Sql } from "../../../domains/sql.js";
+import { end, explain } from "../engine/client.js";
+import { encodedText, NODES, sqlOn, types } from "../engine/sql.js";
 import { commit } from "../engine/transaction.js";
-import { upgrade, versionOf } from "../engine/upgrade.js";
+import { connect, connectToTables, upgrade, versionOf } from "../engine/upgrade.js";
 
 /** About how many characters a batch has, and how many rows at most. */
 const BATCH_CHARACTERS = 2 * 1024 * 1024;

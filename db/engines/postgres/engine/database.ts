@@ -1,24 +1,21 @@
 import type pg from "pg";
-import { addressOf, type DatabaseOptions } from "../../../choice.js";
-import { detach } from "../../../detach.js";
-import { INDEX } from "../../../log/entries.js";
+import { type DatabaseOptions } from "../../../choice.js";
 import { type Author, SERVER } from "../../../contract/author.js";
-import type { LogEvents } from "../../../log/log-events.js";
-import type { Position } from "../../../log/log.js";
 import type { PoolHealth } from "../../../contract/engines.js";
 import { StoreError } from "../../../contract/store.js";
-import type { MaintenanceLog } from "../../../erasure/erasure-job.js";
-import { Caches } from "./cache.js";
-import { clientOf, configOf, end, limited, lineOf, open } from "./client.js";
-import { storeErrorOf } from "./errors.js";
-import { Lanes } from "./lanes.js";
-import { Link } from "./link.js";
-import { type Log, Noted, type Writer } from "../log/log.js";
-import { raiseLost } from "../log/lost-entries.js";
-import { join, type Membership } from "./membership.js";
-import { DEADLINES, Pool, prepare } from "./pool.js";
+import { detach } from "../../../detach.js";
 import { SearchQueue } from "../../../domains/searches.js";
 import type { Sql } from "../../../domains/sql.js";
+import type { MaintenanceLog } from "../../../erasure/erasure-job.js";
+import { INDEX } from "../../../log/entries.js";
+import type { LogEvents } from "../../../log/log-events.js";
+import type { Position } from "../../../log/log.js";
+import { type Log, Noted, raiseLost, type Writer } from "../log/log.js";
+import { Caches } from "./cache.js";
+import { clientOf, configOf, end, limited, lineOf, open, refusal, storeErrorOf } from "./client.js";
+import { Lanes } from "./lanes.js";
+import { join, Link, type Membership } from "./membership.js";
+import { DEADLINES, Pool, prepare } from "./pool.js";
 import { sqlOn } from "./sql.js";
 import { type Job, transact, type WriteOptions } from "./transaction.js";
 import { upgrade, type UpgradeOptions } from "./upgrade.js";
@@ -284,10 +281,3 @@ export class Database {
 }
 
 const closed = () => new StoreError("unusable", "The store is closed.");
-
-/** The error about a database that cannot be used, with one line without its password. */
-export function refusal(url: string, error: unknown): StoreError {
-  const fault = storeErrorOf(error);
-  if (!fault) throw error;
-  return new StoreError("unusable", `DATABASE_URL: cannot use ${addressOf(url)}: ${fault.message}`);
-}

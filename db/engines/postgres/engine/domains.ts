@@ -1,3 +1,4 @@
+import type { Delivery } from "../../../contract/chat.js";
 import {
   type AnyDomain,
   type BoundAll,
@@ -8,7 +9,7 @@ import {
 import { domains } from "../../../domains/index.js";
 import { runSearch } from "../../../domains/searches.js";
 import type { Reading, Sql } from "../../../domains/sql.js";
-import { appendEvent } from "../log/event-posts.js";
+import { MEMBER, MESSAGE, toDeliveries } from "../../../rules/chat-rows.js";
 import type { Log } from "../log/log.js";
 import type { Database } from "./database.js";
 
@@ -71,4 +72,61 @@ export function logOf(world: string, sql: Sql, log: Log): DomainLog {
       await sql.run(CLEAR_AUDIT, [world]);
     },
   };
+}
+
+// One statement each, as crowds post at once: the way to the server and back takes longer than the
+// work there.
+
+/** @param seen a part that writes what a message changes beside its channel. */
+const posting = (seen = "", appeared = "'{}'::text[]") => `WITH event AS (
+    INSERT INTO chat_events (world_id, channel, type, sender, timestamp, replaces, deleted, content, id, tag, author)
+    VALUES ($1, $2::bigint, $3::bigint, $4, $5::bigint, $6::bigint, $7::bigint, $8, $9::bigint, $10::bigint, $11)),
+  ${seen}
+  in_channel AS (
+    UPDATE chat_channels SET last_event = $9::bigint,
+      last_message = CASE WHEN $3::bigint = ${MEMBER} THEN last_message ELSE $9::bigint END
+    WHERE world_id = $1 AND number = $2::bigint)
+  SELECT ${appeared} AS appeared`;
+
+const OTHER = posting();
+
+/** The sender leaves the unread list of a room. */
+const IN_ROOM = posting(`unlisted AS (
+  UPDATE chat_readers SET listed = NULL
+  WHERE world_id = $1 AND user_id = $4 AND channel = $2::bigint AND listed IS NOT NULL),`);
+
+/** A direct channel appears again to users who had hidden it. */
+const IN_DIRECT = posting(
+  `shown AS (
+    UPDATE chat_members SET hidden = 0
+    WHERE world_id = $1 AND channel = $2::bigint AND hidden = 1 RETURNING user_id),`,
+  "ARRAY(SELECT user_id FROM shown)",
+);
+
+/** @see EngineWrites.appendEvent */
+export async function appendEvent(
+  sql: Sql,
+  log: Log,
+  ...[world, channel, event, notified = []]: Parameters<EngineWrites["appendEvent"]>
+): Promise<Delivery> {
+  const { type, sender, content, replaces = null, deleted = 0 } = event;
+  const { number, direct } = channel;
+  const text = type !== MESSAGE ? OTHER : direct === null ? IN_ROOM : IN_DIRECT;
+  const timestamp = Date.now();
+  const { id, tag } = log.nextEvent();
+  const values = [world, number, type, sender, timestamp, replaces, deleted, content];
+  const { appeared } = (await sql.one<{ appeared: string[] }>(text, [
+    ...values,
+    id,
+    tag,
+    log.authorBeside(sender),
+  ]))!;
+  const { last_event: previous, last_message: previousMessage } = channel;
+  channel.last_event = id;
+  if (type !== MEMBER) channel.last_message = id;
+  const stored = { id, type, sender, timestamp, replaces, deleted, content, edited: null };
+  const row = { event: stored, previous, previousMessage, notified, appeared };
+  const delivery = toDeliveries(channel.id, [row])[0]!;
+  log.posted(tag, delivery);
+  return delivery;
 }

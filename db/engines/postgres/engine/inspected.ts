@@ -1,15 +1,14 @@
 import type pg from "pg";
-import { POSTGRES } from "../../../rules/contradictions.js";
-import type { InspectedDatabase } from "../../../maintenance/inspector.js";
 import { TABLES } from "../../../copies/tables.js";
-import { end } from "./client.js";
-import { connectToTables } from "./connect.js";
-import { explain } from "./errors.js";
+import type { Sql } from "../../../domains/sql.js";
+import type { InspectedDatabase } from "../../../maintenance/inspector.js";
+import { POSTGRES } from "../../../rules/contradictions.js";
 import { baseline } from "../../../schema/baseline.js";
 import { forPostgres } from "../../../schema/dialects.js";
 import { migrations } from "../../../schema/migrations.js";
-import type { Sql } from "../../../domains/sql.js";
+import { end, explain } from "./client.js";
 import { sqlOn } from "./sql.js";
+import { connectToTables } from "./upgrade.js";
 
 /** All tables that hold rows. */
 const HELD = [

@@ -1,7 +1,10 @@
 import { setTimeout as sleep } from "node:timers/promises";
+import type pg from "pg";
 import type { Client } from "pg";
 import { StoreError } from "../../../contract/store.js";
-import { NODES } from "./locks.js";
+import { detach } from "../../../detach.js";
+import { clientOf, cut, end, open } from "./client.js";
+import { NODES } from "./sql.js";
 import { expectVersion, read, write } from "./upgrade.js";
 
 /** What all nodes that serve one database must have in common. */
@@ -12,9 +15,9 @@ export interface Membership {
   files: string;
 }
 
-/** How long a node waits for one that has just been killed, in milliseconds. */
-const PATIENCE = 3000;
-const PAUSE = 200;
+/** How long a node waits for one that has just been killed, and how often it asks. */
+const JOIN_TIMEOUT_MS = 3000;
+const JOIN_RETRY_MS = 200;
 
 /**
  * Takes part as a node that serves. It does so as long as the connection lasts: the lock
@@ -23,7 +26,7 @@ const PAUSE = 200;
  * @throws {StoreError} `unusable` if others serve who have not the same in common.
  */
 export async function join(client: Client, membership: Membership): Promise<void> {
-  const deadline = performance.now() + PATIENCE;
+  const deadline = performance.now() + JOIN_TIMEOUT_MS;
   for (;;) {
     if (await isFirst(client)) {
       await expectVersion(client);
@@ -40,7 +43,7 @@ export async function join(client: Client, membership: Membership): Promise<void
     if (fault === undefined) return;
     await client.query(`SELECT pg_advisory_unlock_shared(${NODES})`);
     if (performance.now() > deadline) throw new StoreError("unusable", fault);
-    await sleep(PAUSE);
+    await sleep(JOIN_RETRY_MS);
   }
 }
 
@@ -78,3 +81,119 @@ const SHARED = "valkey:";
 export const sharedEvents = (identity: string): string => SHARED + identity;
 
 const isShared = (events: string) => events.startsWith(SHARED);
+
+/** The interval of heartbeats through the database, in both directions. */
+const HEARTBEAT_MS = 500;
+
+/** After how many heartbeats without an answer the connection counts as lost. */
+const MAX_MISSED_HEARTBEATS = 2;
+
+/** How long a new connection may take until it is prepared. */
+const OPEN_TIMEOUT_MS = 6000;
+
+/** The pause before the next attempt to connect. */
+const RECONNECT_PAUSE_MS = 300;
+
+/** The events of a {@link Link}. */
+interface LinkEvents {
+  /** Prepares each new connection. If it throws, the link stays down and tries again. */
+  prepare: (client: pg.Client) => Promise<void>;
+  /** The connection is there. */
+  up: () => void;
+  /** The connection is lost. */
+  down: (cause: unknown) => void;
+}
+
+/** A connection whose heartbeat shows whether the database can be reached. */
+export class Link {
+  readonly #config: pg.ClientConfig;
+  readonly #events: LinkEvents;
+  #client: pg.Client | undefined;
+  #timer: NodeJS.Timeout | undefined;
+  /** How many beats the present heartbeat waits; undefined if none does. */
+  #silent: number | undefined;
+  #closed = false;
+
+  constructor(config: pg.ClientConfig, events: LinkEvents) {
+    this.#config = config;
+    this.#events = events;
+  }
+
+  /** Whether the database can be reached. */
+  get isUp(): boolean {
+    return this.#client !== undefined;
+  }
+
+  /** Uses the connection. @throws an error if it is lost. */
+  async with<T>(use: (client: pg.Client) => Promise<T>): Promise<T> {
+    if (!this.#client) throw new Error("Connection ended.");
+    return use(this.#client);
+  }
+
+  /** Connects. @throws the errors of pg or {@link LinkEvents.prepare}. */
+  async open(): Promise<void> {
+    const client = clientOf(this.#config);
+    const lost = (error?: Error) => this.#lose(client, error);
+    client.on("error", lost).on("end", lost);
+    let isLate = false;
+    const timer = setTimeout(() => {
+      isLate = true;
+      cut(client);
+    }, OPEN_TIMEOUT_MS);
+    try {
+      await open(client);
+      await this.#events.prepare(client);
+      if (this.#closed) throw new Error("Connection ended: the link is closed.");
+    } catch (error) {
+      cut(client);
+      throw isLate ? new Error("timeout expired") : error;
+    } finally {
+      clearTimeout(timer);
+    }
+    this.#silent = undefined;
+    this.#client = client;
+    this.#timer = setInterval(() => this.#beat(client), HEARTBEAT_MS).unref();
+    this.#events.up();
+  }
+
+  async close(): Promise<void> {
+    this.#closed = true;
+    clearInterval(this.#timer);
+    const client = this.#client;
+    this.#client = undefined;
+    if (client) await end(client);
+  }
+
+  /** Counts beats and not time, as this process may have been busy or stopped itself. */
+  #beat(client: pg.Client): void {
+    if (this.#silent !== undefined) {
+      if (++this.#silent >= MAX_MISSED_HEARTBEATS) {
+        this.#lose(client, new Error("The database does not answer."));
+      }
+      return;
+    }
+    this.#silent = 0;
+    client.query("SELECT 1").then(
+      () => {
+        if (client === this.#client) this.#silent = undefined;
+      },
+      (error: unknown) => this.#lose(client, error),
+    );
+  }
+
+  #lose(client: pg.Client, cause: unknown): void {
+    if (client !== this.#client) return;
+    this.#client = undefined;
+    clearInterval(this.#timer);
+    cut(client);
+    this.#events.down(cause);
+    detach(this.#reconnect());
+  }
+
+  async #reconnect(): Promise<void> {
+    while (!this.#closed && !this.isUp) {
+      await sleep(RECONNECT_PAUSE_MS, undefined, { ref: false });
+      await this.open().catch(() => {});
+    }
+  }
+}

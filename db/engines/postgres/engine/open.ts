@@ -9,11 +9,10 @@ import { LogEvents } from "../../../log/log-events.js";
 import { openFiles } from "../../../open-files.js";
 import { latestVersion } from "../../../schema/migrations.js";
 import { postgresStore } from "../index.js";
-import { clientOf, configOf, end, open } from "./client.js";
-import { connect } from "./connect.js";
-import { Database, refusal } from "./database.js";
+import { clientOf, configOf, end, open, refusal } from "./client.js";
+import { Database } from "./database.js";
 import { sharedEvents } from "./membership.js";
-import { hasTablesOf, upgrade, versionOf } from "./upgrade.js";
+import { connect, hasTablesOf, upgrade, versionOf } from "./upgrade.js";
 
 /** The options that select the engines of a process on PostgreSQL. */
 type SharedOptions = EngineOptions & {

@@ -1,8 +1,7 @@
 import pg from "pg";
 import type { PoolHealth } from "../../../contract/engines.js";
 import { StoreError } from "../../../contract/store.js";
-import { cut, END_TIMEOUT, limited, notConnected } from "./client.js";
-import { explain } from "./errors.js";
+import { cut, END_TIMEOUT, explain, limited, notConnected } from "./client.js";
 
 /** How long a request waits for a connection, in milliseconds. */
 const TIMEOUT = 2000;

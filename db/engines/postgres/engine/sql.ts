@@ -1,4 +1,5 @@
 import pg from "pg";
+import { escapeLiteral } from "pg";
 import { TABLES } from "../../../copies/tables.js";
 import { slices } from "../../../domains/slices.js";
 import type { Inserted, Sql } from "../../../domains/sql.js";
@@ -108,3 +109,22 @@ const parserOf = pg.types.getTypeParser as (
 export const types = {
   getTypeParser: (type: number, format: "text") => parsers.get(type) ?? parserOf(type, format),
 } as pg.CustomTypesConfig;
+
+// Advisory locks: PostgreSQL keeps them, and the processes agree on their numbers. The
+// first number is the purpose of a lock.
+
+/** The word "Foye". The locks of transactions have the numbers from here. */
+const BASE = 0x466f7965;
+
+/** Writes of one world come one after another. */
+export const lockOfWorld = (world: string): string =>
+  `SELECT pg_advisory_xact_lock(${BASE}, hashtext(${escapeLiteral(encodedText(world))}))`;
+
+/** Creating a world, deleting one, and changing its domain come one after another. */
+export const LOCK_OF_WORLDS = `SELECT pg_advisory_xact_lock(${BASE + 1}, 0)`;
+
+/** Upgrades come one after another. */
+export const LOCK_OF_UPGRADES = `SELECT pg_advisory_xact_lock(${BASE + 3}, 0)`;
+
+/** Each node that serves holds it together with the others, as long as its connection lasts. */
+export const NODES = `${BASE + 4}, 0`;

@@ -1,26 +1,24 @@
 import type pg from "pg";
+import type { Author } from "../../../contract/author.js";
+import { StoreError } from "../../../contract/store.js";
+import type { Sql } from "../../../domains/sql.js";
 import { Draft } from "../../../log/draft.js";
 import { type Entry, INDEX } from "../../../log/entries.js";
-import type { Author } from "../../../contract/author.js";
 import type { Hint } from "../../../log/log.js";
-import { StoreError } from "../../../contract/store.js";
-import { limited } from "./client.js";
-import { storeErrorOf } from "./errors.js";
-import { LOCK_OF_WORLDS, lockOfWorld } from "./locks.js";
 import {
   eraseData,
   headOf,
-  Log,
   LOCKED_INDEX,
+  Log,
   Noted,
   notingErasures,
   positionIn,
   storing,
   type Writer,
 } from "../log/log.js";
+import { limited, storeErrorOf } from "./client.js";
 import { DEADLINES } from "./pool.js";
-import type { Sql } from "../../../domains/sql.js";
-import { sqlOn } from "./sql.js";
+import { LOCK_OF_WORLDS, lockOfWorld, sqlOn } from "./sql.js";
 
 /** A write that waits for its transaction. */
 export interface Job {

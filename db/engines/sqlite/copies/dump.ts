@@ -2,8 +2,8 @@ import { closeSync, existsSync, fsyncSync, openSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import Database from "better-sqlite3";
-import { StoreError } from "../../../contract/store.js";
 import { Failure } from "../../../../schemas/plain/failure.js";
+import { StoreError } from "../../../contract/store.js";
 import {
   type CopyDialect,
   countIn,
@@ -18,10 +18,10 @@ import {
 import { type Row, SEQUENCES, type Table } from "../../../copies/tables.js";
 import type { Sql } from "../../../domains/sql.js";
 import { withLockedFolder } from "../../../local/locked-folder.js";
+import type { Database as Connection } from "better-sqlite3";
 import { DATABASE, openForInspection, storeErrorOf } from "../engine/database.js";
-import type { Connection } from "../engine/connection.js";
 import { damageOf, danglingIn } from "../engine/inspected.js";
-import { sqlOn } from "../engine/sql.js";
+import { sqlOn } from "../engine/sqlite-sql.js";
 import { migrate, schemaVersionOf } from "../engine/upgrade.js";
 
 const DIALECT: CopyDialect = {

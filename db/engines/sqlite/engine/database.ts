@@ -1,4 +1,4 @@
-import type { Connection } from "./connection.js";
+import type { Database as Connection } from "better-sqlite3";
 import { closeSync, existsSync, mkdirSync, openSync, statSync } from "node:fs";
 import { userInfo } from "node:os";
 import { join } from "node:path";

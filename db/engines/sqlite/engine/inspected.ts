@@ -1,8 +1,8 @@
 import type { InspectedDatabase } from "../../../maintenance/inspector.js";
 import { SQLITE } from "../../../rules/contradictions.js";
-import type { Connection } from "./connection.js";
+import type { Database as Connection } from "better-sqlite3";
 import { openForInspection, storeErrorOf } from "./database.js";
-import { sqlOn } from "./sql.js";
+import { sqlOn } from "./sqlite-sql.js";
 
 /**
  * Opens the database of a folder for a check.

@@ -1,9 +1,9 @@
 import { parentPort, workerData } from "node:worker_threads";
 import { detach } from "../../../detach.js";
-import { toFault } from "./write-calls.js";
 import { openForReading, storeErrorOf } from "./database.js";
-import { ReadTurns } from "./read-turns.js";
 import { type Search, searchesOn, type SearchResult } from "./searcher.js";
+import { ReadTurns } from "./sqlite-sql.js";
+import { toFault } from "./write-calls.js";
 
 // The thread that runs searches. It computes the rights of the caller itself, so that rights and
 // rooms belong to one state.

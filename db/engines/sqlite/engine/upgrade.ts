@@ -2,7 +2,7 @@ import { closeSync, existsSync, fsyncSync, openSync, renameSync, rmSync } from "
 import { dirname } from "node:path";
 import Database from "better-sqlite3";
 import { StoreError } from "../../../contract/store.js";
-import type { Connection } from "./connection.js";
+import type { Database as Connection } from "better-sqlite3";
 import { baseline, beginIndex } from "../../../schema/baseline.js";
 import { forSqlite } from "../../../schema/dialects.js";
 import { BASELINE, latestVersion, migrations, tooOld } from "../../../schema/migrations.js";

@@ -1,11 +1,10 @@
 import type { Author } from "../../../contract/author.js";
 import { StoreError } from "../../../contract/store.js";
+import type { DomainWrite } from "../../../domains/index.js";
 import type { Clock } from "../../../log/clock.js";
 import type { OnAppended } from "../../../log/entries.js";
 import { frozen } from "../../../rules/versions.js";
-import type { DomainWrite } from "../../../domains/index.js";
 import { fromSent } from "../log/log-writes.js";
-import { ownRunner, type Runner, type StartRunner, threadRunner } from "./runners.js";
 import {
   toFault,
   type WriteAnswer,
@@ -14,6 +13,7 @@ import {
   type WriteOptions,
   type Writes,
 } from "./write-calls.js";
+import { ownRunner, type Runner, type StartRunner, threadRunner } from "./write-runner.js";
 
 /** How long patient items gather, in milliseconds. */
 const WINDOW = 8;

@@ -1,4 +1,4 @@
-import type { Connection } from "../engine/connection.js";
+import type { Database as Connection } from "better-sqlite3";
 
 // Deleting a row is not enough. SQLite overwrites deleted rows (`secure_delete`). But when
 // it moves a row to another page, the old page keeps its bytes, and no deletion finds them

@@ -1,12 +1,12 @@
-import type { Eraser, Round, Urgency } from "../../../erasure/erasure-job.js";
-import { oldestErasure, WAL } from "../../../erasure/erasures.js";
 import { eraseRemains, findRemains } from "../../../domains/chat/chat-erasing.js";
 import type { DomainLog } from "../../../domains/domain.js";
 import type { Sql } from "../../../domains/sql.js";
 import { findAbandoned, removeAbandoned } from "../../../domains/worlds/removal.js";
-import type { Connection } from "../engine/connection.js";
+import type { Eraser, Round, Urgency } from "../../../erasure/erasure-job.js";
+import { oldestErasure, WAL } from "../../../erasure/erasures.js";
+import type { Database as Connection } from "better-sqlite3";
 import { openForWriting } from "../engine/database.js";
-import { sqlOn } from "../engine/sql.js";
+import { sqlOn } from "../engine/sqlite-sql.js";
 import { checkpoint, emptyIndex, type ErasedTable, isErasedTable, rewriteTable } from "./scrub.js";
 
 // Writers of all processes wait while this holds the lock of writers, so it holds it for some

@@ -1,8 +1,17 @@
-import { type Entry, entryOf, type EntryRow, storedChatEntry } from "../../../log/entries.js";
-import type { Position, Stretch } from "../../../log/log.js";
 import { readNewDeliveries } from "../../../domains/chat/event-reads.js";
 import type { Sql } from "../../../domains/sql.js";
-import type { Connection } from "../engine/connection.js";
+import {
+  type Entry,
+  entryOf,
+  type EntryRow,
+  INDEX,
+  KEPT_COLUMNS,
+  storedChatEntry,
+} from "../../../log/entries.js";
+import type { Position, Stretch } from "../../../log/log.js";
+import type { Database as Connection } from "better-sqlite3";
+import { blankAudit, blankOf } from "../erasure/scrub.js";
+import type { WriteLog } from "./log-writes.js";
 
 /** The reads of the log. */
 export function logReads(db: Connection, sql: Sql) {
@@ -46,6 +55,102 @@ export function logReads(db: Connection, sql: Sql) {
         tag,
         entries: [...entries, ...chat].sort((a, b) => a.seq - b.seq).slice(0, limit),
       };
+    },
+  };
+}
+
+/** How many entries one slice deletes. */
+const SLICE = 1000;
+
+/** How long the log keeps texts in entries, and the log of a deleted world, in milliseconds. */
+const KEPT = 60 * 60 * 1000;
+
+/**
+ * How far from an entry with data no row is deleted, in rows. SQLite merges pages that
+ * have become small with their neighbors, and leaves old bytes where the rows were. A page
+ * of 4 KiB has at most some 60 rows, and at most three pages are merged.
+ */
+const DISTANCE = 500;
+
+/** How far apart the rows are that one slice deletes: it moves the entries of the audit between them. */
+const SPAN = 10 * SLICE;
+
+/** The rows that a deletion of these rows may move. */
+const NEAR = `rowid BETWEEN
+  coalesce((SELECT rowid FROM log WHERE rowid < @first ORDER BY rowid DESC LIMIT 1 OFFSET ${DISTANCE}), @first - ${DISTANCE})
+  AND coalesce((SELECT rowid FROM log WHERE rowid > @last ORDER BY rowid LIMIT 1 OFFSET ${DISTANCE}), @last + ${DISTANCE})`;
+
+/**
+ * The write that deletes old entries. It runs inside a transaction of its caller.
+ */
+export function logPruning(db: Connection, log: WriteLog) {
+  const blank = db.prepare<[number]>(
+    `UPDATE log SET data = ${blankOf("data")} WHERE typeof(data) = 'text' AND at < ?`,
+  );
+  const firstWithData = db
+    .prepare<[], number | null>("SELECT min(rowid) FROM log WHERE typeof(data) = 'text'")
+    .pluck();
+  const selectOldest = db.prepare<[string, number], { rowid: number; seq: number; at: number }>(
+    "SELECT rowid, seq, at FROM log WHERE world_id = ? ORDER BY seq LIMIT ?",
+  );
+  const note = db.prepare<[number, string]>(
+    "UPDATE log_heads SET pruned = max(pruned, ?) WHERE world_id = ?",
+  );
+  const keep = db.prepare<{ first: number; last: number }>(
+    `INSERT INTO log_kept (${KEPT_COLUMNS}) SELECT ${KEPT_COLUMNS} FROM log
+       WHERE typeof(audit) = 'text' AND ${NEAR}`,
+  );
+  const blankKept = db.prepare<{ first: number; last: number }>(blankAudit(NEAR));
+  const forget = db.prepare<[string, number]>(
+    blankAudit(`rowid IN (SELECT rowid FROM log WHERE world_id = ? AND audit IS NOT NULL
+      AND typeof(audit) = 'text' AND at < ? LIMIT ${SLICE})`),
+  );
+  const remove = db.prepare<[string]>(
+    "DELETE FROM log WHERE rowid IN (SELECT value FROM json_each(?))",
+  );
+  const selectDeleted = db
+    .prepare<[], string>(
+      `SELECT world_id FROM log_heads WHERE world_id != '${INDEX}'
+         AND NOT EXISTS (SELECT 1 FROM worlds WHERE id = world_id)
+         AND EXISTS (SELECT 1 FROM log WHERE log.world_id = log_heads.world_id)`,
+    )
+    .pluck();
+
+  /** @returns whether there may be more. */
+  function removeOldest(world: string, before: number): boolean {
+    const oldest = selectOldest.all(world, SLICE);
+    const first = oldest[0]?.rowid ?? 0;
+    const end = firstWithData.get() ?? Infinity;
+    const isNear = ({ rowid }: { rowid: number }) => rowid < first + SPAN;
+    const keeps = oldest.findIndex(
+      (row) => row.at >= before || row.rowid > end - DISTANCE || !isNear(row),
+    );
+    const old = keeps === -1 ? oldest : oldest.slice(0, keeps);
+    if (old.length === 0) return false;
+    const last = old.at(-1)!;
+    // No row that may move has a text then, so no copy of one stays behind.
+    const range = { first, last: last.rowid };
+    keep.run(range);
+    blankKept.run(range);
+    remove.run(JSON.stringify(old.map(({ rowid }) => rowid)));
+    note.run(last.seq, world);
+    return old.length === SLICE || (keeps > 0 && !isNear(oldest[keeps]!));
+  }
+
+  return {
+    /** @see LogStore.prune */
+    pruneLog(worldId: string, before: number, audited: number): boolean {
+      const lately = Date.now() - KEPT;
+      if (blank.run(lately).changes > 0) log.erased();
+      const forgotten = audited > before ? forget.run(worldId, audited).changes : 0;
+      if (forgotten > 0) log.erased();
+      if (forgotten === SLICE) return true;
+      let hasMore = removeOldest(worldId, before);
+      if (worldId !== INDEX) return hasMore;
+      for (const world of selectDeleted.all()) {
+        hasMore = removeOldest(world, lately) || hasMore;
+      }
+      return hasMore;
     },
   };
 }
