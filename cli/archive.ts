@@ -2,7 +2,7 @@ import type { Backup } from "../db/maintenance/backup.js";
 import { Failure } from "../schemas/plain/failure.js";
 import { command, settings } from "./command.js";
 import { counted, type JsonOption, print, warn } from "./output.js";
-import type { Report } from "../db/maintenance/progress.js";
+import type { Report } from "../db/maintenance/manifest.js";
 import { context } from "./context.js";
 
 /** How often a terminal shows progress, in milliseconds. */

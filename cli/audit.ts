@@ -1,9 +1,9 @@
 import { Command, Option } from "commander";
 import type { Store } from "../db/contract/store.js";
+import { PAGE_SIZE } from "../db/results/results.js";
 import { findWorld } from "../db/worlds.js";
-import { command, withStore } from "./command.js";
-import { PAGE_SIZE } from "../db/results/lists.js";
 import { csvRow } from "../schemas/plain/csv.js";
+import { command, withStore } from "./command.js";
 import { printList, writeAll } from "./lists.js";
 import type { JsonOption } from "./output.js";
 

@@ -1,11 +1,11 @@
 import { Command } from "commander";
-import { command, withStore } from "./command.js";
 import type { FileRecord } from "../db/contract/store.js";
+import { PAGE_SIZE, pagesAfter } from "../db/results/results.js";
+import { deleteFile, findWorld } from "../db/worlds.js";
 import { Failure } from "../schemas/plain/failure.js";
-import { PAGE_SIZE, pagesAfter } from "../db/results/lists.js";
+import { command, withStore } from "./command.js";
 import { printList } from "./lists.js";
 import { type JsonOption, print } from "./output.js";
-import { deleteFile, findWorld } from "../db/worlds.js";
 
 const toTime = (milliseconds: number) => new Date(milliseconds).toISOString();
 

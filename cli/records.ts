@@ -1,16 +1,14 @@
 import { Command, Option } from "commander";
 import type { Store } from "../db/contract/store.js";
+import { chat, directEvents } from "../db/results/chat.js";
+import { polls, questions } from "../db/results/items.js";
+import { type NamedRoom, pages, type Results } from "../db/results/results.js";
 import { findWorld } from "../db/worlds.js";
-import { command, withStore } from "./command.js";
-import type { NamedRoom, Results } from "../db/results/results.js";
 import { csvRow } from "../schemas/plain/csv.js";
+import { Failure } from "../schemas/plain/failure.js";
+import { command, withStore } from "./command.js";
 import { printList, writeAll } from "./lists.js";
 import type { JsonOption } from "./output.js";
-import { Failure } from "../schemas/plain/failure.js";
-import { pages } from "../db/results/lists.js";
-import { polls } from "../db/results/polls.js";
-import { questions } from "../db/results/questions.js";
-import { chat, directEvents } from "../db/results/chat.js";
 
 /**
  * The rooms of a world, in the order of its list.

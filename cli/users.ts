@@ -1,10 +1,10 @@
 import { Command } from "commander";
 import type { Store } from "../db/contract/store.js";
+import { allUsers } from "../db/results/results.js";
+import { findWorld } from "../db/worlds.js";
 import { command, withStore } from "./command.js";
-import { allUsers } from "../db/results/lists.js";
 import { printList } from "./lists.js";
 import { type JsonOption, print } from "./output.js";
-import { findWorld } from "../db/worlds.js";
 
 const listUsers = command(
   "list <world>",

@@ -1,8 +1,7 @@
 import { randomUUID } from "node:crypto";
 import { Argument, Command, Option } from "commander";
 import type { Store } from "../db/contract/store.js";
-import { domain as domainText, title as titleText, worldId } from "../schemas/plain/texts.js";
-import type { World, WorldKey } from "../schemas/worlds.js";
+import { PAGE_SIZE } from "../db/results/results.js";
 import {
   changeWorld,
   deleteWorld,
@@ -12,9 +11,10 @@ import {
   type WorldReset,
 } from "../db/worlds.js";
 import { linkTo } from "../schemas/plain/links.js";
-import { addressIn } from "./links.js";
+import { domain as domainText, title as titleText, worldId } from "../schemas/plain/texts.js";
+import type { World, WorldKey } from "../schemas/worlds.js";
 import { checked, command, settings, withStore } from "./command.js";
-import { PAGE_SIZE } from "../db/results/lists.js";
+import { addressIn } from "./links.js";
 import { printList } from "./lists.js";
 import { type JsonOption, print } from "./output.js";
 

@@ -1,3 +1,4 @@
+import { openFiles } from "./blobs/folder/local-files.js";
 import { LocalBus } from "./bus/bus.js";
 import { ClusterBus } from "./bus/cluster.js";
 import { refuseMissingPackages } from "./choice.js";
@@ -5,7 +6,6 @@ import type { EngineOptions, Engines } from "./contract/engines.js";
 import { hasDatabase, refuseMissing } from "./engines/sqlite/engine/database.js";
 import { openSqliteStore } from "./engines/sqlite/index.js";
 import { LogEvents } from "./log/log-events.js";
-import { openFiles } from "./open-files.js";
 
 /** Throws an error as an uncaught exception, which ends the process. */
 function rethrow(error: unknown): void {
@@ -16,14 +16,14 @@ function rethrow(error: unknown): void {
 
 /**
  * Opens the store, the files and the events that the options select. Work on whole tables
- * uses the same options in db/maintenance/open.ts.
+ * uses the same options in db/maintenance/place.ts.
  * @throws {StoreError} `unusable`, with one line for the operator.
  */
 export async function openEngines(options: EngineOptions): Promise<Engines> {
   const { database, dataDir, create = true } = options;
   refuseMissingPackages(options);
   if (database) {
-    const { openShared } = await import("./engines/postgres/engine/open.js");
+    const { openShared } = await import("./engines/postgres/engine/open-shared.js");
     return openShared({ onFault: rethrow, ...options, database });
   }
   if (!create) refuseMissing(dataDir);
@@ -79,6 +79,6 @@ export async function hasStore({
   database,
 }: Pick<EngineOptions, "dataDir" | "database">): Promise<boolean> {
   if (!database) return hasDatabase(dataDir);
-  const { hasTables } = await import("./engines/postgres/engine/open.js");
+  const { hasTables } = await import("./engines/postgres/engine/open-shared.js");
   return hasTables(database);
 }

@@ -72,7 +72,7 @@ export const subscribers = [
     why: "comes first: ends the state that reads of this turn share, which may be older than the entry",
   },
   {
-    file: "db/engines/postgres/engine/cache.ts",
+    file: "db/engines/postgres/engine/postgres-cache.ts",
     why: "comes first: a read that a later one causes must not find a row from before the entry",
   },
   { file: "plugins/metrics.ts", why: "only counts, so it may come anywhere" },

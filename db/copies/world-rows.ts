@@ -1,5 +1,9 @@
+import type { RoomRecord, WorldCopy } from "../../schemas/documents/world-document.js";
 import { Failure } from "../../schemas/plain/failure.js";
+import { StoreError } from "../contract/store.js";
 import { missingWorld } from "../rules/preconditions.js";
+import { ownExtras, type OwnRoomRow, toRoom } from "../rules/room-rows.js";
+import { toWorld, type WorldRow } from "../rules/rows.js";
 import type { TableSource } from "./dump.js";
 import {
   copied,
@@ -158,4 +162,49 @@ function rewriter(table: Table, places: Map<string, Numbers>): (row: Row) => Row
     }
     return [copy];
   };
+}
+
+// Rows of a document that the store creates as it creates others, with all that follows from them.
+
+/** The world in a row. */
+export const worldIn = (row: WorldRow): WorldCopy["world"] => ({
+  ...toWorld(row),
+  revision: row.revision,
+});
+
+/** The room in a row. */
+export function roomIn(row: object): RoomRecord {
+  const { domain, ...rest } = row as OwnRoomRow;
+  return {
+    ...toRoom({ ...rest, domain: domain ?? "" }),
+    domain: domain ?? undefined,
+    ...ownExtras(rest.extras),
+    revision: rest.revision,
+  };
+}
+
+/** What a row of a table is, and the field that refusals name. */
+const KINDS: Readonly<Record<string, readonly [field: string, kind: string]>> = {
+  rooms: ["rooms", "a room"],
+  users: ["users", "a user, or its name,"],
+  announcements: ["announcements", "an announcement"],
+  chat_channels: ["chat", "a channel"],
+  questions: ["questions", "a question"],
+  polls: ["polls", "a poll"],
+  poll_options: ["polls", "an option"],
+};
+
+/**
+ * The error about a row of a document that another has in its place.
+ * @param id of the row; undefined if only some row of the table is known to be in conflict.
+ */
+export function takenAs(table: string, id: string | undefined): StoreError {
+  const [field, kind] = KINDS[table] ?? [table, `a row of ${table}`];
+  return new StoreError(
+    "taken",
+    id === undefined
+      ? `Two rows of ${table} are the same, or have the same name.`
+      : `The id ${id} of ${kind} is taken.`,
+    field,
+  );
 }

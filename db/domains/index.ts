@@ -2,7 +2,7 @@ import { announcements } from "./announcements.js";
 import { attendance } from "./attendance.js";
 import { audit } from "./audit.js";
 import { chat } from "./chat/chat.js";
-import { copies } from "./copies/index.js";
+import { copies } from "./copies/copies.js";
 import { files } from "./files.js";
 import { invites } from "./invites.js";
 import { polls } from "./polls.js";

@@ -1,12 +1,10 @@
 import { createHash } from "node:crypto";
-import type { TableSource } from "../copies/dump.js";
-import type { FileStore } from "../contract/files.js";
-import { openMaintenance, type Place } from "./open.js";
-import type { FileDigest } from "../contract/store.js";
-import { type Row, type Table, TABLES } from "../copies/tables.js";
 import { version } from "../../schemas/plain/version.js";
-import { type NewEntry, writeArchive } from "./archive.js";
-import { type RowCounts, rowCountsOf } from "./counts.js";
+import type { FileStore } from "../contract/files.js";
+import type { FileDigest } from "../contract/store.js";
+import type { TableSource } from "../copies/dump.js";
+import { type Row, type Table, TABLES } from "../copies/tables.js";
+import { type NewEntry, newFile, writeArchive } from "./archive.js";
 import {
   ArchiveError,
   MANIFEST,
@@ -14,12 +12,12 @@ import {
   type Member,
   pathOfFile,
   pathOfRows,
+  type Report,
   type TableRows,
   timeOf,
 } from "./manifest.js";
-import { newFile } from "./new-file.js";
-import type { Report } from "./progress.js";
-import { partsOf } from "./rows.js";
+import { openMaintenance, type Place } from "./place.js";
+import { partsOf, type RowCounts, rowCountsOf } from "./table-rows.js";
 
 /** After how many attempts a backup gives up. */
 const ATTEMPTS = 5;

@@ -1,12 +1,12 @@
 import { createHash } from "node:crypto";
+import { openFiles } from "../blobs/folder/local-files.js";
 import { compareKeys, type FileStore } from "../contract/files.js";
-import { openFiles } from "../open-files.js";
-import { inspectedSqlite } from "../engines/sqlite/engine/inspected.js";
 import { type FileDigest, StoreError } from "../contract/store.js";
-import { NO_ROWS, type RowCounts } from "./counts.js";
+import { inspectedSqlite } from "../engines/sqlite/copies/sqlite-dump.js";
 import { Inspector } from "./inspector.js";
-import type { Place } from "./open.js";
-import type { Report } from "./progress.js";
+import type { Report } from "./manifest.js";
+import type { Place } from "./place.js";
+import { NO_ROWS, type RowCounts } from "./table-rows.js";
 
 /** How many files without a record are looked at together. */
 const SUSPECTS = 1000;
@@ -42,7 +42,7 @@ export async function check(place: Place, report: Report): Promise<Inspection> {
 
 async function openInspector({ dataDir, database }: Place): Promise<Inspector> {
   if (!database) return new Inspector(inspectedSqlite(dataDir));
-  const { inspectedPostgres } = await import("../engines/postgres/engine/inspected.js");
+  const { inspectedPostgres } = await import("../engines/postgres/copies/postgres-dump.js");
   return new Inspector(await inspectedPostgres(database.url));
 }
 

@@ -1,9 +1,9 @@
 import type { FileDigest } from "../contract/store.js";
 import { HAS_FILE } from "../domains/files.js";
 import type { Sql } from "../domains/sql.js";
-import { overdueErasures } from "../erasure/erasures.js";
+import { overdueErasures } from "../erasure/erasure-job.js";
 import { type Dialect, type Found, rulesIn } from "../rules/contradictions.js";
-import { COUNTED, type RowCounts } from "./counts.js";
+import { COUNTED, type RowCounts } from "./table-rows.js";
 
 /** How many records are read at a time. */
 const PAGE = 1000;

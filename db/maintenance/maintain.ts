@@ -1,8 +1,8 @@
-import { type Eraser, finishErasures } from "../erasure/erasure-job.js";
 import { Failure } from "../../schemas/plain/failure.js";
-import { refuseMissing, upgradeIn, versionsIn } from "../engines/sqlite/engine/database.js";
-import type { Place } from "./open.js";
 import type { SchemaVersions } from "../choice.js";
+import { refuseMissing, upgradeIn, versionsIn } from "../engines/sqlite/engine/database.js";
+import { type Eraser, finishErasures } from "../erasure/erasure-job.js";
+import type { Place } from "./place.js";
 
 /**
  * Which version the tables have. Nothing changes.
@@ -10,7 +10,7 @@ import type { SchemaVersions } from "../choice.js";
  */
 export async function versionsOf({ dataDir, database }: Place): Promise<SchemaVersions> {
   if (!database) return versionsIn(dataDir);
-  const shared = await import("../engines/postgres/engine/open.js");
+  const shared = await import("../engines/postgres/engine/open-shared.js");
   return shared.versionsIn(database);
 }
 
@@ -24,7 +24,7 @@ export async function upgrade(
   log: (line: string) => void,
 ): Promise<void> {
   if (!database) return upgradeIn(dataDir, log);
-  const shared = await import("../engines/postgres/engine/open.js");
+  const shared = await import("../engines/postgres/engine/open-shared.js");
   await shared.upgradeTables(database, log);
 }
 

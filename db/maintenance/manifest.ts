@@ -1,4 +1,4 @@
-import { Type, type Static, type TSchema } from "@sinclair/typebox";
+import { type Static, type TSchema, Type } from "@sinclair/typebox";
 import { Value } from "@sinclair/typebox/value";
 import { Failure } from "../../schemas/plain/failure.js";
 import { BACKUP_VERSION, OLDEST_BACKUP, type Table, TABLES, tablesOf } from "../copies/tables.js";
@@ -170,3 +170,9 @@ function refuseFault(schema: TSchema, manifest: unknown): void {
   const at = fault.path && ` at ${fault.path}`;
   throw new ArchiveError(`its manifest is wrong${at}: ${fault.message}`);
 }
+
+/**
+ * Reports the progress of long work: the finished part of a step, and the whole. If it
+ * throws, the work stops and leaves nothing behind.
+ */
+export type Report = (step: string, done: number, of: number) => void;

@@ -1,16 +1,14 @@
 import type { ReadEntry } from "tar";
 import { Failure } from "../../schemas/plain/failure.js";
-import { UnfitRow } from "../copies/dump.js";
-import { openMaintenance, type Place } from "./open.js";
-import { storeErrorOf } from "../engines/sqlite/engine/database.js";
 import { StoreError } from "../contract/store.js";
+import { UnfitRow } from "../copies/dump.js";
 import type { Row, Table } from "../copies/tables.js";
+import { storeErrorOf } from "../engines/sqlite/engine/database.js";
 import { entriesOf } from "./archive.js";
-import { type RowCounts, rowCountsOf } from "./counts.js";
 import type { Destination } from "./destination.js";
-import { ArchiveError, type Contents, entryAt, timeOf } from "./manifest.js";
-import type { Report } from "./progress.js";
-import { rowsIn } from "./rows.js";
+import { ArchiveError, type Contents, entryAt, type Report, timeOf } from "./manifest.js";
+import { openMaintenance, type Place } from "./place.js";
+import { type RowCounts, rowCountsOf, rowsIn } from "./table-rows.js";
 import { verifyArchive } from "./verify.js";
 
 /** The result of a restore. */

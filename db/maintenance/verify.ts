@@ -12,10 +12,10 @@ import {
   entryAt,
   MANIFEST,
   readManifest,
+  type Report,
   type TableRows,
 } from "./manifest.js";
-import type { Report } from "./progress.js";
-import { rowsIn } from "./rows.js";
+import { rowsIn } from "./table-rows.js";
 
 /**
  * Reads a whole archive and keeps nothing of it. The archive must have exactly the entries

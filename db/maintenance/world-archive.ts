@@ -7,9 +7,8 @@ import { setTimeout as sleep } from "node:timers/promises";
 import type { ReadEntry } from "tar";
 import type { FileStore, StoredBytes } from "../contract/files.js";
 import type { FileDigest, Store, WorldStore } from "../contract/store.js";
-import { entriesOf, type NewEntry, writeArchive } from "./archive.js";
+import { entriesOf, type NewEntry, newFile, unnamedFile, writeArchive } from "./archive.js";
 import { ArchiveError, entryAt, pathOfFile, timeOf } from "./manifest.js";
-import { newFile, unnamedFile } from "./new-file.js";
 
 // A world with its files: a tar with the bytes of the files, as a backup has them, and last the
 // document, with the records of these files.

@@ -1,8 +1,14 @@
 import { attendanceIn } from "../../schemas/plain/attendance.js";
 import type { Visit } from "../contract/attendance.js";
 import type { Store } from "../contract/store.js";
-import { displayNames, pagesAfter, timeOf } from "./lists.js";
-import { type NamedRoom, type Times, results } from "./results.js";
+import {
+  displayNames,
+  type NamedRoom,
+  pagesAfter,
+  results,
+  timeOf,
+  type Times,
+} from "./results.js";
 
 /** How many visits or numbers are read at once. */
 const PAGE = 500;

@@ -1,7 +1,6 @@
 import type { ChatEvent } from "../contract/chat.js";
 import { type Store, StoreError } from "../contract/store.js";
-import { allUsers, displayNames, timeOf } from "./lists.js";
-import { results } from "./results.js";
+import { allUsers, displayNames, results, timeOf } from "./results.js";
 
 /** How many events are read at once, and how many if their texts are very long. */
 const EVENTS = 1000;

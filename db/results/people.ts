@@ -1,6 +1,5 @@
 import type { ListedUser, Store } from "../contract/store.js";
-import { allUsers, timeOf } from "./lists.js";
-import { results } from "./results.js";
+import { allUsers, results, timeOf } from "./results.js";
 
 const COLUMNS = [
   "id",

@@ -1,7 +1,7 @@
 import { createCipheriv, createDecipheriv, createHash, hkdfSync, randomBytes } from "node:crypto";
-import type { World } from "../../schemas/worlds.js";
+import type { ProvenBy, SealedReport } from "../../db/results/index.js";
 import { issuersOf } from "../../db/rules/world-rows.js";
-import type { ProvenBy, SealedReport } from "../../db/results/reports.js";
+import type { World } from "../../schemas/worlds.js";
 
 /** A value that holds for a while. */
 interface Ending {

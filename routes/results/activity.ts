@@ -1,8 +1,8 @@
 import type { FastifyPluginAsync } from "fastify";
 import type { Store } from "../../db/contract/store.js";
-import { TABLE_OVERDUE_MS } from "../../db/erasure/erasures.js";
-import { Activity } from "../../schemas/results/results.js";
+import { TABLE_OVERDUE_MS } from "../../db/erasure/erasure-job.js";
 import { may, SEE } from "../../schemas/plain/permissions.js";
+import { Activity } from "../../schemas/results/results.js";
 import { ref } from "../../schemas/values.js";
 import { WorldParams } from "../../schemas/worlds.js";
 import { endpoint } from "../endpoint.js";

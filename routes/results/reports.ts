@@ -1,8 +1,8 @@
 import type { FastifyPluginAsync, FastifyRequest } from "fastify";
-import { resultOf } from "../../db/results/reports.js";
+import { resultOf } from "../../db/results/index.js";
 import { unsealReport } from "../../plugins/auth/sealed.js";
-import { headerRefs } from "../../plugins/openapi/parts.js";
 import { forbidden } from "../../plugins/http/errors.js";
+import { headerRefs } from "../../plugins/openapi/parts.js";
 import { isWithheld, may } from "../../schemas/plain/permissions.js";
 import { ReportParams } from "../../schemas/results/results.js";
 import { endpoint } from "../endpoint.js";

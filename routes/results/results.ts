@@ -2,21 +2,20 @@ import { Readable } from "node:stream";
 import { setImmediate } from "node:timers/promises";
 import type { FastifyPluginAsync, FastifyReply, FastifyRequest } from "fastify";
 import { kinds } from "../../db/results/index.js";
-import { pages } from "../../db/results/lists.js";
-import type { Results, Times } from "../../db/results/results.js";
+import { pages, type Results, type Times } from "../../db/results/results.js";
 import { resultsExported } from "../../db/rules/acts.js";
 import { authorOf } from "../../plugins/auth/author.js";
 import { clientGone } from "../../plugins/http/connections.js";
-import { headerRefs } from "../../plugins/openapi/parts.js";
 import { forbidden } from "../../plugins/http/errors.js";
 import { Turns } from "../../plugins/long-work/turns.js";
+import { headerRefs } from "../../plugins/openapi/parts.js";
 import { type Cell, csvRow } from "../../schemas/plain/csv.js";
 import { isWithheld, LIVE, may, SEE } from "../../schemas/plain/permissions.js";
 import {
-  ResultsParams,
-  ResultsQuery,
   type ResultsFormat,
   type ResultsKind,
+  ResultsParams,
+  ResultsQuery,
 } from "../../schemas/results/results.js";
 import type { Room } from "../../schemas/rooms.js";
 import { InvalidData } from "../../schemas/validate.js";

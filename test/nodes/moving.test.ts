@@ -4,17 +4,18 @@ import { join } from "node:path";
 import { Readable } from "node:stream";
 import { text as textOf } from "node:stream/consumers";
 import Database from "better-sqlite3";
-import t, { type Test } from "tap";
-import { openStore } from "../support/database.js";
-import { LocalFiles } from "../../db/blobs/folder/files.js";
-import { entriesOf } from "../../db/maintenance/archive.js";
+import t from "tap";
+import type { Test } from "tap";
+import { LocalFiles } from "../../db/blobs/folder/local-files.js";
 import { TABLES } from "../../db/copies/tables.js";
-import { foyerProcess, keyOf, startFoyer, tokenOf } from "../support/helper.js";
-import { NO_SERVERS, servers } from "../support/shared.js";
-import { testdir } from "../support/testdir.js";
-import { NIGHT } from "../support/night.js";
+import { entriesOf } from "../../db/maintenance/archive.js";
 import { fill } from "../contract/db/filled-store.js";
 import { text } from "../contract/db/store-contract/chat-setup.js";
+import { openStore } from "../support/database.js";
+import { foyerProcess, keyOf, startFoyer, tokenOf } from "../support/helper.js";
+import { NIGHT } from "../support/night.js";
+import { NO_SERVERS, servers } from "../support/shared.js";
+import { testdir } from "../support/testdir.js";
 
 // How an event moves from engine to engine: the whole of it by night, otherwise a tenth.
 

@@ -1,14 +1,14 @@
 import { resolve } from "node:path";
 import type { Test } from "tap";
 import { type Config, loadConfig } from "../../config.js";
-import type { EngineChoice } from "../../db/choice.js";
+import { openFiles } from "../../db/blobs/folder/local-files.js";
 import type { Bus } from "../../db/bus/bus.js";
+import type { EngineChoice } from "../../db/choice.js";
+import type { EngineOptions, Engines } from "../../db/contract/engines.js";
+import type { Store } from "../../db/contract/store.js";
+import { openSqliteStore } from "../../db/engines/sqlite/index.js";
 import { LogEvents } from "../../db/log/log-events.js";
 import { openEngines } from "../../db/open.js";
-import type { EngineOptions, Engines } from "../../db/contract/engines.js";
-import { openFiles } from "../../db/open-files.js";
-import { openSqliteStore } from "../../db/engines/sqlite/index.js";
-import type { Store } from "../../db/contract/store.js";
 import { ENGINE, type Engine, servers } from "./shared.js";
 
 // The engines of tests: SQLite and a folder, or the servers that test/support/servers/with.ts
@@ -64,7 +64,7 @@ export async function openIn(
 export async function openWith(bus: Bus, dataDir: string): Promise<Engines> {
   const { database, bucket } = await enginesOf(dataDir);
   if (database) {
-    const { openSharedWith } = await import("../../db/engines/postgres/engine/open.js");
+    const { openSharedWith } = await import("../../db/engines/postgres/engine/open-shared.js");
     return openSharedWith(bus, { database, dataDir, bucket, onFault: rethrow });
   }
   const files = await openFiles(dataDir, bucket);

@@ -11,11 +11,11 @@ import {
   type S3Client,
 } from "@aws-sdk/client-s3";
 import { getSignedUrl } from "@aws-sdk/s3-request-presigner";
+import { isCount } from "../../../schemas/plain/shapes.js";
 import type { BucketOptions } from "../../choice.js";
 import type { ByteRange, FileLink, LinkHeaders } from "../../contract/files.js";
-import { readingClient, statusOf, toStoreError, writingClient } from "./client.js";
-import { isCount } from "../../../schemas/plain/shapes.js";
 import { isTime, listPage, malformed, type ObjectPage } from "./listing.js";
+import { readingClient, statusOf, toStoreError, writingClient } from "./s3-client.js";
 import { upload } from "./upload.js";
 
 /**

@@ -11,12 +11,12 @@ import {
   TABLES,
   type Value,
 } from "../../copies/tables.js";
-import { takenAs } from "../../copies/taken.js";
 import { type LinesOfRows, partsIn, unfit } from "../../copies/world-lines.js";
+import { takenAs } from "../../copies/world-rows.js";
 import type { WorldRow } from "../../rules/rows.js";
 import type { Bound } from "../domain.js";
 import { SlicedWork } from "../slices.js";
-import type { copies } from "./index.js";
+import type { copies } from "./copies.js";
 
 /**
  * Creates the world of a document. Its rows are written in slices, so that other writes need not wait

@@ -1,3 +1,4 @@
+import type { Database as Connection } from "better-sqlite3";
 import { CachedReads, type Freshness } from "../../cache.js";
 import { type Author, SERVER } from "../../contract/author.js";
 import type { AnyEvent } from "../../contract/events.js";
@@ -10,12 +11,15 @@ import { roomStore } from "../../domains/rooms/rooms.js";
 import type { CachedKind, Reading } from "../../domains/sql.js";
 import { userStore } from "../../domains/users/users.js";
 import { worldStore } from "../../domains/worlds/worlds.js";
-import { ErasureJob, type MaintenanceLog } from "../../erasure/erasure-job.js";
-import { countsIn, oldestErasure } from "../../erasure/erasures.js";
+import {
+  countsIn,
+  ErasureJob,
+  type MaintenanceLog,
+  oldestErasure,
+} from "../../erasure/erasure-job.js";
 import { type Clock, nextTurn, processClock } from "../../log/clock.js";
 import type { OnAppended } from "../../log/entries.js";
-import { memorySource, unnamedSource } from "./copies/dump.js";
-import type { Database as Connection } from "better-sqlite3";
+import { memorySource, unnamedSource } from "./copies/sqlite-dump.js";
 import {
   bytesOf,
   LOCK_TIMEOUT,

@@ -2,8 +2,8 @@ import type { AuditEntry, AuditStore } from "../../../db/contract/audit.js";
 import type { RoomStore, UserStore } from "../../../db/contract/store.js";
 import type { Clock } from "../../../db/log/clock.js";
 import type { Random } from "../../../db/log/random.js";
-import { kinds } from "../../../db/results/index.js";
 import {
+  kinds,
   parseReport,
   type ProvenBy,
   type Report,
@@ -11,7 +11,7 @@ import {
   reportNames,
   resultOf,
   type SealedReport,
-} from "../../../db/results/reports.js";
+} from "../../../db/results/index.js";
 import { tokenCreated } from "../../../db/rules/acts.js";
 import { signToken } from "../../../db/worlds.js";
 import type { Commands } from "../../../schemas/live/index.js";

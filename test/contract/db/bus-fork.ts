@@ -4,7 +4,7 @@ import { fileURLToPath } from "node:url";
 import type { Test } from "tap";
 import { type Bus, LocalBus, type OnFault } from "../../../db/bus/bus.js";
 import { ClusterBus, relayMessages } from "../../../db/bus/cluster.js";
-import { ValkeyBus } from "../../../db/bus/valkey/bus.js";
+import { ValkeyBus } from "../../../db/bus/valkey/valkey-bus.js";
 import type { Remote } from "./bus-node.js";
 import type { Answer } from "./orders.js";
 

@@ -5,7 +5,7 @@ import type {
   OnFault,
   SnapshotMessage,
 } from "../../../db/bus/bus.js";
-import type { ValkeyBus } from "../../../db/bus/valkey/bus.js";
+import type { ValkeyBus } from "../../../db/bus/valkey/valkey-bus.js";
 
 /** What a listener of a test does with each text, after it has noted it. */
 export type Manner = "notes" | "throws" | "republishes";

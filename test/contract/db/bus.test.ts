@@ -6,7 +6,7 @@ import { type HintMessage, LocalBus } from "../../../db/bus/bus.js";
 import { ClusterBus } from "../../../db/bus/cluster.js";
 import { received } from "../../../db/bus/shapes.js";
 import { messagesOf } from "../../../db/bus/valkey/messages.js";
-import { shortened } from "../../../db/bus/valkey/short-hints.js";
+import { shortened } from "../../../db/bus/valkey/outbox.js";
 import type { Author } from "../../../db/contract/author.js";
 import type { Delivery } from "../../../db/contract/chat.js";
 import { chatEntry, type Entry } from "../../../db/log/entries.js";

@@ -1,17 +1,18 @@
 import { mkdirSync, readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import Database from "better-sqlite3";
-import t, { type Test } from "tap";
+import t from "tap";
+import type { Test } from "tap";
+import type { Store } from "../../../db/contract/store.js";
 import type { TableSource } from "../../../db/copies/dump.js";
 import { type Row, TABLES } from "../../../db/copies/tables.js";
-import type { Store } from "../../../db/contract/store.js";
-import { check } from "../../../db/maintenance/check.js";
-import { partsOf, rowsIn } from "../../../db/maintenance/rows.js";
 import {
   sourceOfFile,
   sqliteSource,
   sqliteTarget,
-} from "../../../db/engines/sqlite/copies/dump.js";
+} from "../../../db/engines/sqlite/copies/sqlite-dump.js";
+import { check } from "../../../db/maintenance/check.js";
+import { partsOf, rowsIn } from "../../../db/maintenance/table-rows.js";
 import { openStore } from "../../support/database.js";
 import { exported } from "../../support/exported.js";
 import { worldOf } from "../../support/helper.js";

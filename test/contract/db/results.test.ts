@@ -1,6 +1,6 @@
 import t from "tap";
 import { lastBefore } from "../../../db/results/attendance.js";
-import { PAGE_SIZE, pages } from "../../../db/results/lists.js";
+import { PAGE_SIZE, pages } from "../../../db/results/results.js";
 
 void t.test("what a write moves to the next page is read once", async (t) => {
   const list = Array.from({ length: PAGE_SIZE + 2 }, (_, i) => ({ id: `${i}` }));

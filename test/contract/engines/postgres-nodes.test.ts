@@ -3,7 +3,7 @@ import { setFlagsFromString } from "node:v8";
 import { runInNewContext } from "node:vm";
 import t from "tap";
 import { Pool } from "../../../db/engines/postgres/engine/pool.js";
-import { lockOfWorld } from "../../../db/engines/postgres/engine/sql.js";
+import { lockOfWorld } from "../../../db/engines/postgres/engine/postgres-sql.js";
 import { INDEX } from "../../../db/log/entries.js";
 import { INACTIVE } from "../../../db/rules/user-rows.js";
 import { keyOf, until, worldOf } from "../../support/helper.js";

@@ -12,7 +12,7 @@ import {
   encodedText,
   lockOfWorld,
   NODES,
-} from "../../../db/engines/postgres/engine/sql.js";
+} from "../../../db/engines/postgres/engine/postgres-sql.js";
 import { postgresStore } from "../../../db/engines/postgres/index.js";
 import type { Entry, OnAppended } from "../../../db/log/entries.js";
 import { LogEvents } from "../../../db/log/log-events.js";

@@ -1,6 +1,6 @@
 import { once } from "node:events";
 import { loadConfig } from "../../../config.js";
-import { S3Files } from "../../../db/blobs/bucket/files.js";
+import { S3Files } from "../../../db/blobs/bucket/s3-files.js";
 import type { StoreError } from "../../../db/contract/store.js";
 
 // A process that is killed at some moment, or that reports on itself. Its arguments are

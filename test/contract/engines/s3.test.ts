@@ -7,13 +7,13 @@ import { buffer, text } from "node:stream/consumers";
 import { fileURLToPath } from "node:url";
 import { ListMultipartUploadsCommand, ListObjectsV2Command, S3Client } from "@aws-sdk/client-s3";
 import { pino } from "pino";
-import t, { type Test } from "tap";
-import { S3Files } from "../../../db/blobs/bucket/files.js";
+import t from "tap";
+import type { Test } from "tap";
+import { S3Files } from "../../../db/blobs/bucket/s3-files.js";
 import type { BucketOptions } from "../../../db/choice.js";
 import { StoreError } from "../../../db/contract/store.js";
 import { check } from "../../../db/maintenance/check.js";
 import { openEngines } from "../../../db/open.js";
-import { fileStoreContract, pieces, untold } from "../db/file-contract.js";
 import { openStore, putDatabase } from "../../support/database.js";
 import {
   fileForm,
@@ -32,6 +32,7 @@ import { startServer } from "../../support/server.js";
 import { type S3Server, startS3 } from "../../support/servers/s3.js";
 import { NO_SERVERS } from "../../support/shared.js";
 import { testdir } from "../../support/testdir.js";
+import { fileStoreContract, pieces, untold } from "../db/file-contract.js";
 
 // A server of its own, which tests stop.
 

@@ -1,17 +1,18 @@
 import { randomUUID } from "node:crypto";
 import { setTimeout as delay } from "node:timers/promises";
 import { createClient } from "@redis/client";
-import t, { type Test } from "tap";
-import { ValkeyBus } from "../../../db/bus/valkey/bus.js";
-import { busContract, type Group } from "../db/bus-contract.js";
-import { type Forked, forkNode, type WorkerNode } from "../db/bus-fork.js";
-import { BusNode } from "../db/bus-node.js";
-import { haveAll, logContract, startLogs, texts } from "../db/log-contract.js";
+import t from "tap";
+import type { Test } from "tap";
+import { ValkeyBus } from "../../../db/bus/valkey/valkey-bus.js";
 import { timed, until } from "../../support/helper.js";
 import { NIGHT } from "../../support/night.js";
 import { startProxy } from "../../support/servers/proxy.js";
 import { startValkey } from "../../support/servers/valkey.js";
 import { NO_SERVERS } from "../../support/shared.js";
+import { busContract, type Group } from "../db/bus-contract.js";
+import { type Forked, forkNode, type WorkerNode } from "../db/bus-fork.js";
+import { BusNode } from "../db/bus-node.js";
+import { haveAll, logContract, startLogs, texts } from "../db/log-contract.js";
 
 // The bus of several nodes. Tests stop and silence its server, so each has its own.
 

@@ -1,6 +1,6 @@
 import { join } from "node:path";
 import type { Test } from "tap";
-import type { LocalFiles } from "../../../db/blobs/folder/files.js";
+import type { LocalFiles } from "../../../db/blobs/folder/local-files.js";
 import { worldOf } from "../../support/helper.js";
 import { openIn } from "../../support/stack.js";
 import { testdir } from "../../support/testdir.js";

@@ -1,5 +1,5 @@
 import type pg from "pg";
-import { type DatabaseOptions } from "../../../choice.js";
+import type { DatabaseOptions } from "../../../choice.js";
 import { type Author, SERVER } from "../../../contract/author.js";
 import type { PoolHealth } from "../../../contract/engines.js";
 import { StoreError } from "../../../contract/store.js";
@@ -10,13 +10,22 @@ import type { MaintenanceLog } from "../../../erasure/erasure-job.js";
 import { INDEX } from "../../../log/entries.js";
 import type { LogEvents } from "../../../log/log-events.js";
 import type { Position } from "../../../log/log.js";
-import { type Log, Noted, raiseLost, type Writer } from "../log/log.js";
-import { Caches } from "./cache.js";
-import { clientOf, configOf, end, limited, lineOf, open, refusal, storeErrorOf } from "./client.js";
+import { type Log, Noted, raiseLost, type Writer } from "../log/postgres-log.js";
 import { Lanes } from "./lanes.js";
 import { join, Link, type Membership } from "./membership.js";
+import {
+  clientOf,
+  configOf,
+  end,
+  limited,
+  lineOf,
+  open,
+  refusal,
+  storeErrorOf,
+} from "./pg-client.js";
 import { DEADLINES, Pool, prepare } from "./pool.js";
-import { sqlOn } from "./sql.js";
+import { Caches } from "./postgres-cache.js";
+import { sqlOn } from "./postgres-sql.js";
 import { type Job, transact, type WriteOptions } from "./transaction.js";
 import { upgrade, type UpgradeOptions } from "./upgrade.js";
 

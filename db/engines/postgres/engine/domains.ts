@@ -10,7 +10,7 @@ import { domains } from "../../../domains/index.js";
 import { runSearch } from "../../../domains/searches.js";
 import type { Reading, Sql } from "../../../domains/sql.js";
 import { MEMBER, MESSAGE, toDeliveries } from "../../../rules/chat-rows.js";
-import type { Log } from "../log/log.js";
+import type { Log } from "../log/postgres-log.js";
 import type { Database } from "./database.js";
 
 /** The methods of all domains. Each write is a transaction of its world. */

@@ -3,8 +3,8 @@ import type pg from "pg";
 import type { Client } from "pg";
 import { StoreError } from "../../../contract/store.js";
 import { detach } from "../../../detach.js";
-import { clientOf, cut, end, open } from "./client.js";
-import { NODES } from "./sql.js";
+import { clientOf, cut, end, open } from "./pg-client.js";
+import { NODES } from "./postgres-sql.js";
 import { expectVersion, read, write } from "./upgrade.js";
 
 /** What all nodes that serve one database must have in common. */

@@ -1,7 +1,7 @@
 import pg from "pg";
 import type { PoolHealth } from "../../../contract/engines.js";
 import { StoreError } from "../../../contract/store.js";
-import { cut, END_TIMEOUT, explain, limited, notConnected } from "./client.js";
+import { cut, END_TIMEOUT, explain, limited, notConnected } from "./pg-client.js";
 
 /** How long a request waits for a connection, in milliseconds. */
 const TIMEOUT = 2000;

@@ -15,10 +15,10 @@ import {
   positionIn,
   storing,
   type Writer,
-} from "../log/log.js";
-import { limited, storeErrorOf } from "./client.js";
+} from "../log/postgres-log.js";
+import { limited, storeErrorOf } from "./pg-client.js";
 import { DEADLINES } from "./pool.js";
-import { LOCK_OF_WORLDS, lockOfWorld, sqlOn } from "./sql.js";
+import { LOCK_OF_WORLDS, lockOfWorld, sqlOn } from "./postgres-sql.js";
 
 /** A write that waits for its transaction. */
 export interface Job {

@@ -5,8 +5,8 @@ import { StoreError } from "../../../contract/store.js";
 import { baseline, beginIndex } from "../../../schema/baseline.js";
 import { forPostgres } from "../../../schema/dialects.js";
 import { BASELINE, latestVersion, migrations, tooOld } from "../../../schema/migrations.js";
-import { clientOf, configOf, end, explain, open, refusal } from "./client.js";
-import { LOCK_OF_UPGRADES, NODES } from "./sql.js";
+import { clientOf, configOf, end, explain, open, refusal } from "./pg-client.js";
+import { LOCK_OF_UPGRADES, NODES } from "./postgres-sql.js";
 
 /** The oldest PostgreSQL with the features that Foyer uses. */
 const OLDEST_SERVER = 140_000;

@@ -1,8 +1,12 @@
 import type { DatabaseOptions } from "../../../choice.js";
-import type { Eraser, Round, Urgency } from "../../../erasure/erasure-job.js";
-import { oldestErasure } from "../../../erasure/erasures.js";
 import { eraseRemains, findRemains } from "../../../domains/chat/chat-erasing.js";
 import { findAbandoned, removeAbandoned } from "../../../domains/worlds/removal.js";
+import {
+  type Eraser,
+  oldestErasure,
+  type Round,
+  type Urgency,
+} from "../../../erasure/erasure-job.js";
 import { Database } from "../engine/database.js";
 
 /** How many events of deleted channels one transaction erases. */

@@ -1,10 +1,15 @@
+import type { Database as Connection } from "better-sqlite3";
 import { eraseRemains, findRemains } from "../../../domains/chat/chat-erasing.js";
 import type { DomainLog } from "../../../domains/domain.js";
 import type { Sql } from "../../../domains/sql.js";
 import { findAbandoned, removeAbandoned } from "../../../domains/worlds/removal.js";
-import type { Eraser, Round, Urgency } from "../../../erasure/erasure-job.js";
-import { oldestErasure, WAL } from "../../../erasure/erasures.js";
-import type { Database as Connection } from "better-sqlite3";
+import {
+  type Eraser,
+  oldestErasure,
+  type Round,
+  type Urgency,
+  WAL,
+} from "../../../erasure/erasure-job.js";
 import { openForWriting } from "../engine/database.js";
 import { sqlOn } from "../engine/sqlite-sql.js";
 import { checkpoint, emptyIndex, type ErasedTable, isErasedTable, rewriteTable } from "./scrub.js";

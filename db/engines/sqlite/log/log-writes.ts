@@ -1,8 +1,9 @@
+import type { Database as Connection } from "better-sqlite3";
 import { type Author, userBy } from "../../../contract/author.js";
 import type { Delivery } from "../../../contract/chat.js";
 import { CALLER_SEEN } from "../../../domains/audit.js";
 import type { DomainLog, EngineWrites } from "../../../domains/domain.js";
-import { WAL } from "../../../erasure/erasures.js";
+import { WAL } from "../../../erasure/erasure-job.js";
 import { type Caller, Draft, type Given } from "../../../log/draft.js";
 import {
   authorBeside,
@@ -17,7 +18,6 @@ import {
 import type { Hint, Position } from "../../../log/log.js";
 import { moderatedMessage, noted } from "../../../rules/acts.js";
 import { type EventRow, MEMBER, MESSAGE, toDeliveries } from "../../../rules/chat-rows.js";
-import type { Database as Connection } from "better-sqlite3";
 import { blankAudit, blankOf, isErasedTable } from "../erasure/scrub.js";
 
 /** How {@link WriteLog} is made. */

@@ -1,7 +1,6 @@
 import { StoreError } from "../../contract/store.js";
-import { worldIn } from "../../copies/records.js";
 import { countedBy, type Row, TABLES, type Value } from "../../copies/tables.js";
-import { takenAs } from "../../copies/taken.js";
+import { takenAs, worldIn } from "../../copies/world-rows.js";
 import type { OwnRoomRow } from "../../rules/room-rows.js";
 import type { WorldRow } from "../../rules/rows.js";
 import { derivedOf } from "../../rules/user-rows.js";

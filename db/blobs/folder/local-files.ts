@@ -2,6 +2,18 @@ import { randomUUID } from "node:crypto";
 import { mkdirSync } from "node:fs";
 import { link, mkdir, readdir, rename, rmdir, stat, writeFile } from "node:fs/promises";
 import { dirname, join, resolve } from "node:path";
+import type { BucketOptions } from "../../choice.js";
+import {
+  compareKeys,
+  type FileEntry,
+  type FileStore,
+  identityOf,
+  identityText,
+  isDoubtful,
+  type ReadableFile,
+  type StoredBytes,
+} from "../../contract/files.js";
+import { StoreError } from "../../contract/store.js";
 import {
   asStoreError,
   readPart,
@@ -11,17 +23,6 @@ import {
   unlinked,
   write,
 } from "../../local/disk.js";
-import {
-  compareKeys,
-  type FileEntry,
-  type FileStore,
-  identityOf,
-  identityText,
-  isDoubtful,
-  type StoredBytes,
-  type ReadableFile,
-} from "../../contract/files.js";
-import { StoreError } from "../../contract/store.js";
 import { WorkFolder } from "../../local/work-folder.js";
 
 /** The time between two sweeps, in milliseconds. */
@@ -255,4 +256,14 @@ async function notedIn(folder: string): Promise<string[]> {
       return text.split("\n").filter((key) => key !== "");
     });
   return (await Promise.all(keys)).flat();
+}
+
+/** Opens the store of bytes: a bucket, or the folder in `dataDir`. */
+export async function openFiles(
+  dataDir: string,
+  bucket: BucketOptions | undefined,
+): Promise<FileStore> {
+  if (!bucket) return new LocalFiles(dataDir);
+  const { S3Files } = await import("../bucket/s3-files.js");
+  return S3Files.open(bucket, dataDir);
 }

@@ -1,17 +1,17 @@
 import type pg from "pg";
+import { openFiles } from "../../../blobs/folder/local-files.js";
 import { type Bus, LocalBus, type OnFault } from "../../../bus/bus.js";
 import { ClusterBus } from "../../../bus/cluster.js";
-import { ValkeyBus } from "../../../bus/valkey/bus.js";
+import { ValkeyBus } from "../../../bus/valkey/valkey-bus.js";
 import type { DatabaseOptions } from "../../../choice.js";
 import type { EngineOptions, Engines } from "../../../contract/engines.js";
 import { StoreError } from "../../../contract/store.js";
 import { LogEvents } from "../../../log/log-events.js";
-import { openFiles } from "../../../open-files.js";
 import { latestVersion } from "../../../schema/migrations.js";
 import { postgresStore } from "../index.js";
-import { clientOf, configOf, end, open, refusal } from "./client.js";
 import { Database } from "./database.js";
 import { sharedEvents } from "./membership.js";
+import { clientOf, configOf, end, open, refusal } from "./pg-client.js";
 import { connect, hasTablesOf, upgrade, versionOf } from "./upgrade.js";
 
 /** The options that select the engines of a process on PostgreSQL. */

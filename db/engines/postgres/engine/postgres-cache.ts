@@ -106,7 +106,7 @@ const MAX_STATES = 10_000;
  * The states of what is cached, as the entries of logs renew them. What an entry makes stale
  * together is a scope.
  */
-export class ScopeStates implements Freshness {
+class ScopeStates implements Freshness {
   readonly #followed: Pick<FollowedWorlds, "isCurrent" | "follow">;
   readonly #caches: CachedReads<unknown>[] = [];
   /** The state of scopes that changed since all were forgotten. A later state is another object. */

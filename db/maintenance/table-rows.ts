@@ -1,5 +1,5 @@
 import type { Row, Table, Value } from "../copies/tables.js";
-import { ArchiveError } from "./manifest.js";
+import { ArchiveError, type TableRows } from "./manifest.js";
 
 // Rows in an archive: one JSON array on each line, with the values in the order of
 // the columns. JSON escapes code units that UTF-8 cannot encode, so every text is exact.
@@ -106,3 +106,18 @@ function fits(value: unknown, kind: "text" | "number", nullable: boolean): boole
   if (value === null) return nullable;
   return kind === "text" ? typeof value === "string" : Number.isSafeInteger(value);
 }
+
+/** The tables whose rows reports to operators count. */
+export const COUNTED = ["worlds", "rooms", "files", "chat_events", "questions", "polls"] as const;
+
+/** The numbers of rows in a database. Of chat, the events that are over do not count. */
+export type RowCounts = Record<(typeof COUNTED)[number], number>;
+
+/** The numbers of rows in an empty database. */
+export const NO_ROWS = Object.fromEntries(COUNTED.map((table) => [table, 0])) as RowCounts;
+
+/** The numbers of rows in a backup. */
+export const rowCountsOf = (tables: readonly TableRows[]): RowCounts =>
+  Object.fromEntries(
+    COUNTED.map((counted) => [counted, tables.find(({ name }) => name === counted)!.rows]),
+  ) as RowCounts;

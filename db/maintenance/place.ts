@@ -1,12 +1,11 @@
-import { refuseMissing } from "../engines/sqlite/engine/database.js";
-import { sqliteSource } from "../engines/sqlite/copies/dump.js";
+import { openFiles } from "../blobs/folder/local-files.js";
 import { addressOf, type DatabaseOptions, type EngineChoice } from "../choice.js";
-import type { TableSource } from "../copies/dump.js";
 import type { FileStore } from "../contract/files.js";
-import { openFiles } from "../open-files.js";
-import { folderDestination } from "./folder-destination.js";
-import { type Destination, sharedDestination } from "./destination.js";
-import type { Report } from "./progress.js";
+import type { TableSource } from "../copies/dump.js";
+import { sqliteSource } from "../engines/sqlite/copies/sqlite-dump.js";
+import { refuseMissing } from "../engines/sqlite/engine/database.js";
+import { type Destination, folderDestination, sharedDestination } from "./destination.js";
+import type { Report } from "./manifest.js";
 
 /** The options that select the engines of a backup or a restore. */
 export interface Place extends EngineChoice {
@@ -50,12 +49,12 @@ const embedded = ({ dataDir, bucket }: Place): Maintenance => ({
 const shared = ({ dataDir, bucket }: Place, { url }: DatabaseOptions): Maintenance => ({
   name: addressOf(url),
   async source() {
-    const { postgresSource } = await import("../engines/postgres/copies/dump.js");
+    const { postgresSource } = await import("../engines/postgres/copies/postgres-dump.js");
     return postgresSource(url);
   },
   files: () => openFiles(dataDir, bucket),
   async destination() {
-    const { postgresTarget } = await import("../engines/postgres/copies/dump.js");
+    const { postgresTarget } = await import("../engines/postgres/copies/postgres-dump.js");
     const files = await openFiles(dataDir, bucket);
     return closingUpon(files, async () =>
       sharedDestination(addressOf(url), await postgresTarget(url), files),

@@ -6,7 +6,7 @@ import { Draft, type Given } from "../../../log/draft.js";
 import { authorBeside, chatEntry, INDEX, LOG_COLUMNS } from "../../../log/entries.js";
 import type { Position } from "../../../log/log.js";
 import { moderatedMessage, noted } from "../../../rules/acts.js";
-import { encodedText, lockOfWorld, sqlOn } from "../engine/sql.js";
+import { encodedText, lockOfWorld, sqlOn } from "../engine/postgres-sql.js";
 
 /** The work that the writes of a transaction leave beside their statements. */
 export class Noted {

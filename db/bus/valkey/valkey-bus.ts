@@ -9,9 +9,8 @@ import {
   type OnFault,
   type SnapshotMessage,
 } from "../bus.js";
-import { Channels } from "./channels.js";
 import { type Client, Link, reasonOf, SILENT } from "./link.js";
-import { type Envelope, envelopeOf, messagesOf, textOf } from "./messages.js";
+import { Channels, type Envelope, envelopeOf, messagesOf, textOf } from "./messages.js";
 import { Outbox } from "./outbox.js";
 
 /**

@@ -11,8 +11,8 @@ import {
   type ReadableFile,
   type StoredBytes,
 } from "../../contract/files.js";
-import { WorkFolder } from "../../local/work-folder.js";
 import { StoreError } from "../../contract/store.js";
+import { WorkFolder } from "../../local/work-folder.js";
 import { ObjectBucket, type ObjectHead } from "./bucket.js";
 import { isTime } from "./listing.js";
 import { allNotes, isOfWork, keysOf, type Note, Notes, untilOver } from "./notes.js";

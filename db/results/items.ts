@@ -1,10 +1,60 @@
 import type { Poll } from "../contract/polls.js";
+import type { Question } from "../contract/questions.js";
 import type { Store } from "../contract/store.js";
-import { timeOf } from "./lists.js";
-import { type NamedRoom, results } from "./results.js";
+import { displayNames, type NamedRoom, pages, results, timeOf } from "./results.js";
+
+/** The names of the columns, and of the fields of the JSON. */
+const QUESTION_COLUMNS = [
+  "id",
+  "room_id",
+  "room",
+  "content",
+  "state",
+  "answered",
+  "is_pinned",
+  "score",
+  "timestamp",
+  "sender",
+  "sender_name",
+] as const;
+
+const toQuestion = (
+  question: Question,
+  { id: room_id, name: room }: NamedRoom,
+  names: ReadonlyMap<string, string>,
+) => ({
+  id: question.id,
+  room_id,
+  room,
+  content: question.content,
+  state: question.state,
+  answered: question.answered,
+  is_pinned: question.is_pinned,
+  score: question.score,
+  timestamp: timeOf(question.timestamp),
+  sender: question.sender,
+  sender_name: names.get(question.sender ?? "") ?? null,
+});
+
+/** The questions of a room, the oldest first, read a page at a time. */
+const questionsIn = (store: Store, world: string, room: NamedRoom) =>
+  pages(async (page) => {
+    const questions = await store.questions.list(world, room.id, page);
+    const senders = questions.map(({ sender }) => sender);
+    const names = await displayNames(store, world, senders);
+    return questions.map((question) => toQuestion(question, room, names));
+  });
+
+/** The questions of rooms with their votes. */
+export const questions = results({
+  inRooms: ["question.read", "question.moderate"],
+  columns: QUESTION_COLUMNS,
+  rowsOf: (result: ReturnType<typeof toQuestion>) => [result],
+  records: questionsIn,
+});
 
 /** The names of the columns: of a poll, which are repeated, and of an option. */
-const COLUMNS = [
+const POLL_COLUMNS = [
   "id",
   "room_id",
   "room",
@@ -19,9 +69,9 @@ const COLUMNS = [
   "votes",
 ] as const;
 
-type Result = ReturnType<typeof toResult>;
+type Result = ReturnType<typeof toPoll>;
 
-const toResult = (
+const toPoll = (
   { id, content, state, poll_type, is_pinned, ...poll }: Poll,
   { id: room_id, name: room }: NamedRoom,
 ) => ({
@@ -66,17 +116,17 @@ const toRows = ({ options, ...poll }: Result) =>
       }));
 
 /** The polls of a room with their results, the oldest first. */
-async function* resultsIn(store: Store, world: string, room: NamedRoom) {
+async function* pollsIn(store: Store, world: string, room: NamedRoom) {
   const all = { limit: Infinity };
   for (const poll of await store.polls.list(world, room.id, all)) {
-    yield toResult(poll, room);
+    yield toPoll(poll, room);
   }
 }
 
 /** The polls of rooms with their results. */
 export const polls = results({
   inRooms: ["poll.read", "poll.manage"],
-  columns: COLUMNS,
+  columns: POLL_COLUMNS,
   rowsOf: toRows,
-  records: resultsIn,
+  records: pollsIn,
 });
