@@ -2,16 +2,16 @@ import type { AddressInfo } from "node:net";
 import type { FastifyInstance } from "fastify";
 import { createApp, createMetricsApp } from "./app.js";
 import type { Config } from "./config.js";
-import { detach } from "./db/detach.js";
-import { openEngines } from "./db/open.js";
 import type { WorkerNames } from "./db/contract/engines.js";
 import type { Store } from "./db/contract/store.js";
-import { Failure } from "./schemas/plain/failure.js";
+import { openEngines } from "./db/open.js";
+import { detach } from "./db/runtime.js";
 import { openControl } from "./live/control.js";
-import { createLogger } from "./plugins/logging.js";
 import type { Gather } from "./plugins/gather.js";
+import { createLogger } from "./plugins/logging.js";
 import type { SetupKey } from "./plugins/setup.js";
 import { startLine } from "./plugins/start-line.js";
+import { Failure } from "./schemas/plain/failure.js";
 
 export interface Server {
   app: FastifyInstance;

@@ -7,7 +7,7 @@ import type {
   Versioned,
   WorldStore,
 } from "../db/contract/store.js";
-import type { Clock } from "../db/log/clock.js";
+import type { Clock } from "../db/runtime.js";
 import type { Faults } from "../schemas/errors.js";
 import { liveModules } from "../schemas/live/errors.js";
 import { type CommandName, commands as schemas } from "../schemas/live/index.js";
@@ -46,8 +46,8 @@ import {
 } from "./rules/rights.js";
 import type { WorldStates } from "./rules/world-state.js";
 import type { Connection } from "./socket/connection.js";
-import type { Login } from "./socket/login-state.js";
 import { applyModeration, reasonToEnd, type RightsFrame, throwOut } from "./socket/endings.js";
+import type { Login } from "./socket/login-state.js";
 import type { Dispatch, Order } from "./socket/messages.js";
 
 /** The permission of each command, in words for people. */

@@ -1,8 +1,7 @@
 import fp from "fastify-plugin";
 import { WebSocketServer } from "ws";
 import type { LiveLimits } from "../config.js";
-import { processClock } from "../db/log/clock.js";
-import { processRandom } from "../db/log/random.js";
+import { processClock, processRandom } from "../db/runtime.js";
 import { sealReport } from "../plugins/auth/sealed.js";
 import { Refusal } from "../plugins/http/errors.js";
 import { commands } from "./commands.js";

@@ -1,8 +1,8 @@
 import { setTimeout as sleep } from "node:timers/promises";
 import fp from "fastify-plugin";
-import { type Clock, processClock } from "../db/log/clock.js";
-import { INDEX } from "../db/log/entries.js";
 import { type Store, StoreError } from "../db/contract/store.js";
+import { INDEX } from "../db/log/entries.js";
+import { type Clock, processClock } from "../db/runtime.js";
 import { attendanceIn } from "../schemas/plain/attendance.js";
 import type { WorldConfig } from "../schemas/worlds.js";
 

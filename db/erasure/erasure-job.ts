@@ -1,9 +1,9 @@
 import { setTimeout as sleep } from "node:timers/promises";
 import type { Counts } from "../contract/store.js";
-import { detach } from "../detach.js";
 import type { Sql } from "../domains/sql.js";
 import { abandonedSince } from "../domains/worlds/removal.js";
 import { IS_KNOWN } from "../rules/rows.js";
+import { detach } from "../runtime.js";
 
 /** How an engine removes the bytes of what was erased. */
 export interface Eraser {

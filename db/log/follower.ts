@@ -1,4 +1,4 @@
-import type { Clock } from "./clock.js";
+import type { Clock } from "../runtime.js";
 import type { Hint, History, Logged, LogReads, Position } from "./log.js";
 
 /** How often the heads of all followed worlds are compared with the cursors, in milliseconds. */

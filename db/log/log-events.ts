@@ -1,7 +1,7 @@
 import type { FeedType } from "../../schemas/plain/feed.js";
 import type { Bus, BusMessage, SnapshotMessage } from "../bus/bus.js";
 import type { AnyEvent, Events, Listener } from "../contract/events.js";
-import { type Clock, processClock } from "./clock.js";
+import { type Clock, processClock } from "../runtime.js";
 import type { Entry } from "./entries.js";
 import { Follower } from "./follower.js";
 import type { Hint, LogReads, Position } from "./log.js";

@@ -1,7 +1,6 @@
 import type { FastifyBaseLogger } from "fastify";
 import { StoreError } from "../../db/contract/store.js";
-import { detach } from "../../db/detach.js";
-import { type Clock, nextTurn, sleep } from "../../db/log/clock.js";
+import { type Clock, detach, nextTurn, sleep } from "../../db/runtime.js";
 import type { Pump } from "../socket/outgoing.js";
 
 /** The pause before something that failed is repeated, in milliseconds. It doubles each time. */

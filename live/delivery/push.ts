@@ -1,4 +1,4 @@
-import { type Clock, nextTurn } from "../../db/log/clock.js";
+import { type Clock, nextTurn } from "../../db/runtime.js";
 import type { Gathering, Hub } from "../people/hub.js";
 import type { View, WorldState, WorldStates } from "../rules/world-state.js";
 import type { Connection } from "../socket/connection.js";

@@ -1,4 +1,4 @@
-import type { Clock } from "../../db/log/clock.js";
+import type { Clock } from "../../db/runtime.js";
 import type { Counts, Snapshots } from "./snapshots.js";
 
 /** Counts the activity of each world. To count is one lookup and one addition. */

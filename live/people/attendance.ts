@@ -1,7 +1,7 @@
 import type { FastifyBaseLogger } from "fastify";
 import type { AttendanceStore, Stay } from "../../db/contract/attendance.js";
 import type { WorldStore } from "../../db/contract/store.js";
-import type { Clock } from "../../db/log/clock.js";
+import type { Clock } from "../../db/runtime.js";
 import { attendanceIn } from "../../schemas/plain/attendance.js";
 import type { Hub } from "./hub.js";
 import type { Presence, RoomListener } from "./presence.js";

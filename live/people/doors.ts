@@ -1,11 +1,11 @@
 import type { FastifyBaseLogger } from "fastify";
 import type { Events } from "../../db/contract/events.js";
 import { StoreError } from "../../db/contract/store.js";
-import type { Clock } from "../../db/log/clock.js";
+import type { Clock } from "../../db/runtime.js";
 import type { WorldStates } from "../rules/world-state.js";
 import type { Connection } from "../socket/connection.js";
-import type { Login } from "../socket/login-state.js";
 import { reload } from "../socket/endings.js";
+import type { Login } from "../socket/login-state.js";
 import type { Hub } from "./hub.js";
 import type { Presence } from "./presence.js";
 import type { Snapshots } from "./snapshots.js";

@@ -1,6 +1,6 @@
 import type { LiveLimits } from "../../config.js";
 import type { UserRecord } from "../../db/contract/store.js";
-import type { Clock } from "../../db/log/clock.js";
+import type { Clock } from "../../db/runtime.js";
 import { type Identified, type Identify, IdentityError } from "../../plugins/auth/identity.js";
 import type { Guests } from "../../plugins/limits/guests.js";
 import type { World } from "../../schemas/worlds.js";
@@ -11,9 +11,9 @@ import { ownUser } from "../rules/shapes.js";
 import type { Counting, SentCrowds } from "../rules/state-json.js";
 import type { View, WorldStates } from "../rules/world-state.js";
 import type { Connection } from "../socket/connection.js";
-import type { Login } from "../socket/login-state.js";
 import { reasonToEnd, roomOfScreen, throwOut } from "../socket/endings.js";
 import { frameAround } from "../socket/frame.js";
+import type { Login } from "../socket/login-state.js";
 import type { Doors } from "./doors.js";
 import { MESSAGE_BURST, type Rates } from "./rates.js";
 import { invited, requireInvite, type Scoped, type ScopePorts, screenOf } from "./scoped.js";

@@ -1,6 +1,6 @@
 import type { LiveLimits } from "../../config.js";
 import type { UserRecord } from "../../db/contract/store.js";
-import type { Clock } from "../../db/log/clock.js";
+import type { Clock } from "../../db/runtime.js";
 import type { Identity } from "../../plugins/auth/identity.js";
 import { networkOf } from "../../plugins/limits/guests.js";
 import { sizeOfProfile } from "../rules/shared-reads.js";

@@ -1,7 +1,7 @@
 import type { InviteStore } from "../../db/contract/invites.js";
 import type { RoomStore, UserRecord, UserStore } from "../../db/contract/store.js";
-import type { Clock } from "../../db/log/clock.js";
 import { anonymousId, kindOf, kioskId } from "../../db/rules/user-rows.js";
+import type { Clock } from "../../db/runtime.js";
 import type { Identity } from "../../plugins/auth/identity.js";
 import type { Scope } from "../../schemas/plain/permissions.js";
 import { LiveError } from "../rules/problems.js";

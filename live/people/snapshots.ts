@@ -1,6 +1,6 @@
 import type { SnapshotMessage } from "../../db/bus/bus.js";
 import type { Events } from "../../db/contract/events.js";
-import type { Clock } from "../../db/log/clock.js";
+import type { Clock } from "../../db/runtime.js";
 import {
   isCount,
   isFlag,

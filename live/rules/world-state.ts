@@ -1,6 +1,6 @@
 import type { Program } from "../../db/contract/program.js";
 import type { RoomValue, Store, Versioned } from "../../db/contract/store.js";
-import type { Clock } from "../../db/log/clock.js";
+import type { Clock } from "../../db/runtime.js";
 import type { PermissionKey } from "../../schemas/plain/permissions.js";
 import { byRoom, nextChange, onStage } from "../../schemas/plain/program.js";
 import type { World } from "../../schemas/worlds.js";

@@ -3,14 +3,13 @@ import type { Duplex } from "node:stream";
 import type { WebSocket } from "ws";
 import type { LiveLimits } from "../../config.js";
 import type { Author } from "../../db/contract/author.js";
-import type { Clock } from "../../db/log/clock.js";
-import type { Random } from "../../db/log/random.js";
+import type { Clock, Random } from "../../db/runtime.js";
 import type { Losses } from "../rules/losses.js";
 import type { View, WorldState } from "../rules/world-state.js";
-import type { Login } from "./login-state.js";
 import { Close, pingFrame } from "./frame.js";
 import { Heartbeat } from "./heartbeat.js";
 import { Incoming, type Inflation } from "./incoming.js";
+import type { Login } from "./login-state.js";
 import { Outgoing, SocketWriter } from "./outgoing.js";
 import { Pace, type Turns } from "./pace.js";
 

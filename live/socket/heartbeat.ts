@@ -1,4 +1,4 @@
-import type { Clock } from "../../db/log/clock.js";
+import type { Clock } from "../../db/runtime.js";
 import type { Login } from "./login-state.js";
 
 /** A connection is closed after this many ping intervals without a frame. */

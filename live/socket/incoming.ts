@@ -3,8 +3,7 @@ import type { IncomingMessage } from "node:http";
 import type { Duplex } from "node:stream";
 import { constants, inflateRawSync } from "node:zlib";
 import type { RawData, WebSocket } from "ws";
-import { detach } from "../../db/detach.js";
-import type { Clock } from "../../db/log/clock.js";
+import { type Clock, detach } from "../../db/runtime.js";
 import { Close } from "./frame.js";
 
 // Takes compressed messages (RFC 7692). The library can, too, but it would keep a compressor

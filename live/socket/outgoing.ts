@@ -1,5 +1,5 @@
 import type { Socket } from "node:net";
-import type { Clock } from "../../db/log/clock.js";
+import type { Clock } from "../../db/runtime.js";
 import { leftOf } from "../../plugins/http/stalls.js";
 import { Close, deflatedAnswer, deflatedPiece, Joiner, pongFrame } from "./frame.js";
 

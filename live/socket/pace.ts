@@ -1,4 +1,4 @@
-import type { Clock } from "../../db/log/clock.js";
+import type { Clock } from "../../db/runtime.js";
 
 /** Bounds a rate: a bucket that refills at a rate and holds a burst. */
 export class TokenBucket {

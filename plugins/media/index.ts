@@ -1,7 +1,7 @@
 import { Readable } from "node:stream";
 import type { FastifyBaseLogger, FastifyReply } from "fastify";
 import fp from "fastify-plugin";
-import { detach } from "../../db/detach.js";
+import { detach } from "../../db/runtime.js";
 import { typeOf } from "../../schemas/plain/file-types.js";
 import { Refusal } from "../http/errors.js";
 import { select } from "./selection.js";

@@ -1,10 +1,11 @@
 import { setTimeout as sleep } from "node:timers/promises";
 import type { FastifyBaseLogger } from "fastify";
 import { LRUCache } from "lru-cache";
-import pLimit, { type LimitFunction } from "p-limit";
+import pLimit from "p-limit";
+import type { LimitFunction } from "p-limit";
 import type { PushKey } from "../../db/contract/push.js";
-import { detach } from "../../db/detach.js";
 import type { Store } from "../../db/contract/store.js";
+import { detach } from "../../db/runtime.js";
 import type { World } from "../../schemas/worlds.js";
 import type { Outbound } from "../outbound/outbound.js";
 import { OutboundError } from "../outbound/refusals.js";

@@ -1,6 +1,6 @@
 import { randomUUID } from "node:crypto";
-import { detach } from "../../detach.js";
 import { StoreError } from "../../contract/store.js";
+import { detach } from "../../runtime.js";
 import type { ObjectBucket } from "./bucket.js";
 import type { ListedObject } from "./listing.js";
 

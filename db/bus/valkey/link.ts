@@ -1,5 +1,5 @@
 import { setTimeout as delay } from "node:timers/promises";
-import { detach } from "../../detach.js";
+import { detach } from "../../runtime.js";
 
 /** How long a connection may take until it is used, in milliseconds. */
 const CONNECT_TIMEOUT = 3000;

@@ -1,6 +1,6 @@
 import { randomUUID } from "node:crypto";
 import { StoreError } from "../../contract/store.js";
-import { detach } from "../../detach.js";
+import { detach } from "../../runtime.js";
 import {
   type Bus,
   type BusListener,

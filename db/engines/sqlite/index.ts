@@ -4,7 +4,6 @@ import { type Author, SERVER } from "../../contract/author.js";
 import type { AnyEvent } from "../../contract/events.js";
 import { type Store, StoreError } from "../../contract/store.js";
 import { worldCopies } from "../../copies/world-copies.js";
-import { detach } from "../../detach.js";
 import { chatStore } from "../../domains/chat/chat.js";
 import { programStore } from "../../domains/program/program.js";
 import { roomStore } from "../../domains/rooms/rooms.js";
@@ -17,8 +16,8 @@ import {
   type MaintenanceLog,
   oldestErasure,
 } from "../../erasure/erasure-job.js";
-import { type Clock, nextTurn, processClock } from "../../log/clock.js";
 import type { OnAppended } from "../../log/entries.js";
+import { type Clock, detach, nextTurn, processClock } from "../../runtime.js";
 import { memorySource, unnamedSource } from "./copies/sqlite-dump.js";
 import {
   bytesOf,

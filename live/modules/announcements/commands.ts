@@ -4,8 +4,8 @@ import {
   changedAnnouncement,
 } from "../../../db/contract/announcements.js";
 import { type AnnouncementStore, StoreError } from "../../../db/contract/store.js";
-import type { Clock } from "../../../db/log/clock.js";
 import { absent, expectVersion } from "../../../db/rules/preconditions.js";
+import type { Clock } from "../../../db/runtime.js";
 import type { Commands } from "../../../schemas/live/index.js";
 import { isVisible } from "../../../schemas/plain/announcements.js";
 import { timeIn } from "../../../schemas/plain/times.js";

@@ -1,13 +1,13 @@
-import type { Clock } from "../../../db/log/clock.js";
-import type { Pushes, Send } from "../../delivery/push.js";
-import type { EntryHandlers } from "../../module.js";
+import type { Announcement } from "../../../db/contract/announcements.js";
 import type { AnnouncementStore } from "../../../db/contract/store.js";
 import type { Entry } from "../../../db/log/entries.js";
-import type { Announcement } from "../../../db/contract/announcements.js";
+import type { Clock } from "../../../db/runtime.js";
 import { isVisible } from "../../../schemas/plain/announcements.js";
-import { pushFrame } from "../../socket/frame.js";
+import type { Pushes, Send } from "../../delivery/push.js";
+import type { EntryHandlers } from "../../module.js";
 import { mayInWorld } from "../../rules/rights.js";
 import { sentAnnouncement } from "../../rules/shapes.js";
+import { pushFrame } from "../../socket/frame.js";
 
 /**
  * The longest time that a timer waits, in milliseconds. The clock of the machine may be set

@@ -1,6 +1,6 @@
 import type { ChatEvent } from "../../../db/contract/chat.js";
 import type { UserRecord } from "../../../db/contract/store.js";
-import type { Clock } from "../../../db/log/clock.js";
+import type { Clock } from "../../../db/runtime.js";
 import type { PublicUser, SentEvent } from "../../../schemas/live/index.js";
 import type { World } from "../../../schemas/worlds.js";
 import { nothingSent, type Sent } from "../../delivery/outbox.js";

@@ -1,5 +1,5 @@
-import { detach } from "../../../db/detach.js";
 import { kindOf } from "../../../db/rules/user-rows.js";
+import { detach } from "../../../db/runtime.js";
 import type { Commands } from "../../../schemas/live/index.js";
 import { uuid } from "../../../schemas/plain/texts.js";
 import type { ChannelContext, Context } from "../../module.js";

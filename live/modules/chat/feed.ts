@@ -1,5 +1,5 @@
 import type { ChatStore, Delivery } from "../../../db/contract/chat.js";
-import { type Clock, nextTurn } from "../../../db/log/clock.js";
+import { type Clock, nextTurn } from "../../../db/runtime.js";
 import type { Outboxes } from "../../delivery/outbox.js";
 import type { EntryHandlers, EventOf } from "../../module.js";
 import type { Pump } from "../../socket/outgoing.js";

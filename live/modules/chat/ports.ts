@@ -1,6 +1,6 @@
 import type { ChatEventType, ChatStore } from "../../../db/contract/chat.js";
 import type { UserStore } from "../../../db/contract/store.js";
-import type { Clock } from "../../../db/log/clock.js";
+import type { Clock } from "../../../db/runtime.js";
 import type { Presence } from "../../people/presence.js";
 import type { Rates } from "../../people/rates.js";
 import type { Channels } from "./channels.js";

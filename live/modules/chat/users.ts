@@ -1,6 +1,6 @@
 import type { ChatEvent, ChatStore } from "../../../db/contract/chat.js";
 import type { UserRecord, UserStore } from "../../../db/contract/store.js";
-import type { Clock } from "../../../db/log/clock.js";
+import type { Clock } from "../../../db/runtime.js";
 import type { PublicUser } from "../../../schemas/live/index.js";
 import { firstOf, UUID } from "../../../schemas/plain/texts.js";
 import type { World } from "../../../schemas/worlds.js";

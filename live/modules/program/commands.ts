@@ -1,6 +1,6 @@
 import type { ProgramLinkStore, ProgramStore } from "../../../db/contract/program.js";
 import { StoreError } from "../../../db/contract/store.js";
-import type { Clock } from "../../../db/log/clock.js";
+import type { Clock } from "../../../db/runtime.js";
 import type { Commands, SentProgram } from "../../../schemas/live/index.js";
 import { MAX_FAVORITES } from "../../../schemas/plain/program.js";
 import { bind, type CommandTable, type Context, type LiveModule } from "../../module.js";

@@ -1,12 +1,12 @@
 import { LRUCache } from "lru-cache";
 import type { Program, ProgramStore } from "../../../db/contract/program.js";
-import type { Clock } from "../../../db/log/clock.js";
 import {
   programVersion,
   type Reader,
   seenProgram,
   viewKey,
 } from "../../../db/rules/program-views.js";
+import type { Clock } from "../../../db/runtime.js";
 import { isTimezone } from "../../../schemas/plain/times.js";
 import type { World } from "../../../schemas/worlds.js";
 import type { Authors, Outboxes } from "../../delivery/outbox.js";

@@ -1,5 +1,5 @@
 import type { Program, ProgramStore } from "../../../db/contract/program.js";
-import type { Clock } from "../../../db/log/clock.js";
+import type { Clock } from "../../../db/runtime.js";
 import type { Pushes } from "../../delivery/push.js";
 import { nextStage, type Stages, stagesOf } from "../../rules/world-state.js";
 

@@ -1,7 +1,7 @@
-import type { Pushes } from "../../delivery/push.js";
+import type { Clock } from "../../../db/runtime.js";
 import type { Outboxes } from "../../delivery/outbox.js";
+import type { Pushes } from "../../delivery/push.js";
 import type { Snapshots } from "../../people/snapshots.js";
-import type { Clock } from "../../../db/log/clock.js";
 import { pushFrame } from "../../socket/frame.js";
 
 /** How long reactions are collected before they are sent, in milliseconds. */

@@ -1,4 +1,4 @@
-import type { Clock } from "../../../db/log/clock.js";
+import type { Clock } from "../../../db/runtime.js";
 import type { SentRoom } from "../../../schemas/live/index.js";
 import type { Outboxes } from "../../delivery/outbox.js";
 import type { FrameFor, Piece, Pushes } from "../../delivery/push.js";

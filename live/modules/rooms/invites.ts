@@ -1,5 +1,5 @@
 import type { InviteStore } from "../../../db/contract/invites.js";
-import type { Clock } from "../../../db/log/clock.js";
+import type { Clock } from "../../../db/runtime.js";
 import type { Commands } from "../../../schemas/live/index.js";
 import { inviteLink } from "../../../schemas/plain/links.js";
 import type { CommandTable, RoomContext } from "../../module.js";

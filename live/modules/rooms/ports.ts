@@ -1,5 +1,5 @@
 import type { RoomStore, UserStore } from "../../../db/contract/store.js";
-import type { Clock } from "../../../db/log/clock.js";
+import type { Clock } from "../../../db/runtime.js";
 import type { Doors } from "../../people/doors.js";
 import type { Presence } from "../../people/presence.js";
 import type { Rates } from "../../people/rates.js";

@@ -1,6 +1,6 @@
 import type { UserRecord } from "../../../db/contract/store.js";
-import { nextTurn } from "../../../db/log/clock.js";
 import { kindOf } from "../../../db/rules/user-rows.js";
+import { nextTurn } from "../../../db/runtime.js";
 import { type Commands, reactions } from "../../../schemas/live/index.js";
 import type { CommandTable, RoomContext } from "../../module.js";
 import { LiveError, rateLimited } from "../../rules/problems.js";

@@ -1,8 +1,7 @@
 import type { FastifyBaseLogger } from "fastify";
 import type { UserStore, WorldStore } from "../../../db/contract/store.js";
-import { detach } from "../../../db/detach.js";
-import type { Clock } from "../../../db/log/clock.js";
 import { kindOf } from "../../../db/rules/user-rows.js";
+import { type Clock, detach } from "../../../db/runtime.js";
 import type { Outboxes } from "../../delivery/outbox.js";
 import type { Pushes, Tell } from "../../delivery/push.js";
 import type { Hub } from "../../people/hub.js";

@@ -1,9 +1,8 @@
 import type { AuditStore } from "../../../db/contract/audit.js";
 import type { RoomStore, UserRecord, UserStore } from "../../../db/contract/store.js";
-import type { Clock } from "../../../db/log/clock.js";
-import type { Random } from "../../../db/log/random.js";
 import { kioskToken } from "../../../db/rules/acts.js";
 import { kindOf, kioskId } from "../../../db/rules/user-rows.js";
+import type { Clock, Random } from "../../../db/runtime.js";
 import { signKiosk } from "../../../db/worlds.js";
 import type { Commands } from "../../../schemas/live/index.js";
 import { MAX_PROFILE } from "../../../schemas/plain/limits.js";

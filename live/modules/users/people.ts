@@ -1,5 +1,5 @@
 import type { UserRecord, UserStore } from "../../../db/contract/store.js";
-import type { Clock } from "../../../db/log/clock.js";
+import type { Clock } from "../../../db/runtime.js";
 import type { Commands } from "../../../schemas/live/index.js";
 import { isOutOfReach } from "../../../schemas/plain/permissions.js";
 import { uuid } from "../../../schemas/plain/texts.js";

@@ -1,6 +1,6 @@
 import type { PushStore } from "../../../db/contract/push.js";
-import type { Clock } from "../../../db/log/clock.js";
 import { isPoint } from "../../../db/rules/browser-keys.js";
+import type { Clock } from "../../../db/runtime.js";
 import type { Commands } from "../../../schemas/live/index.js";
 import type { CommandTable, Context } from "../../module.js";
 import type { Rates } from "../../people/rates.js";

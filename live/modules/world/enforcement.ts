@@ -1,6 +1,6 @@
 import type { InviteStore } from "../../../db/contract/invites.js";
 import type { UserStore } from "../../../db/contract/store.js";
-import type { Clock } from "../../../db/log/clock.js";
+import type { Clock } from "../../../db/runtime.js";
 import type { Scope } from "../../../schemas/plain/permissions.js";
 import type { Outboxes } from "../../delivery/outbox.js";
 import type { Pushes } from "../../delivery/push.js";

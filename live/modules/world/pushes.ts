@@ -1,7 +1,6 @@
 import type { FastifyBaseLogger } from "fastify";
 import { LRUCache } from "lru-cache";
-import { detach } from "../../../db/detach.js";
-import type { Clock } from "../../../db/log/clock.js";
+import { type Clock, detach } from "../../../db/runtime.js";
 import type { Outboxes } from "../../delivery/outbox.js";
 import type { Piece, Pushes } from "../../delivery/push.js";
 import type { Doors } from "../../people/doors.js";
@@ -12,8 +11,8 @@ import type { Counting, SentCrowds } from "../../rules/state-json.js";
 import { changeOf, type Differences, type Seen, type Told } from "../../rules/told.js";
 import { View, type WorldState, type WorldStates } from "../../rules/world-state.js";
 import type { Connection } from "../../socket/connection.js";
-import type { Login } from "../../socket/login-state.js";
 import { frameAround, textFrame } from "../../socket/frame.js";
+import type { Login } from "../../socket/login-state.js";
 import { TokenBucket } from "../../socket/pace.js";
 
 /** How many bytes a second a connection gets of the states of its world, on average. */

@@ -1,7 +1,5 @@
 import type { AuditEntry, AuditStore } from "../../../db/contract/audit.js";
 import type { RoomStore, UserStore } from "../../../db/contract/store.js";
-import type { Clock } from "../../../db/log/clock.js";
-import type { Random } from "../../../db/log/random.js";
 import {
   kinds,
   parseReport,
@@ -13,6 +11,7 @@ import {
   type SealedReport,
 } from "../../../db/results/index.js";
 import { tokenCreated } from "../../../db/rules/acts.js";
+import type { Clock, Random } from "../../../db/runtime.js";
 import { signToken } from "../../../db/worlds.js";
 import type { Commands } from "../../../schemas/live/index.js";
 import { linkTo } from "../../../schemas/plain/links.js";

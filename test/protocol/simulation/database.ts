@@ -1,16 +1,15 @@
 import Database from "better-sqlite3";
+import type { Database as Connection } from "better-sqlite3";
 import { SERVER } from "../../../db/contract/author.js";
 import type { Store } from "../../../db/contract/store.js";
-import type { Clock } from "../../../db/log/clock.js";
-import type { Entry } from "../../../db/log/entries.js";
-import type { Hint, Position } from "../../../db/log/log.js";
-import type { Database as Connection } from "better-sqlite3";
 import { openInMemory } from "../../../db/engines/sqlite/engine/database.js";
-import type { StartRunner } from "../../../db/engines/sqlite/engine/write-runner.js";
 import type { BatchReport, WriteCall } from "../../../db/engines/sqlite/engine/write-calls.js";
-import { WriteRunner } from "../../../db/engines/sqlite/engine/write-runner.js";
+import { type StartRunner, WriteRunner } from "../../../db/engines/sqlite/engine/write-runner.js";
 import { openSqliteStore } from "../../../db/engines/sqlite/index.js";
 import { fromSent, WriteLog } from "../../../db/engines/sqlite/log/log-writes.js";
+import type { Entry } from "../../../db/log/entries.js";
+import type { Hint, Position } from "../../../db/log/log.js";
+import type { Clock } from "../../../db/runtime.js";
 
 /** How many numbers other processes may have seen that this one has not. */
 const MARGIN = 1_000_000;

@@ -2,7 +2,7 @@ import { setImmediate } from "node:timers/promises";
 import { pino } from "pino";
 import t from "tap";
 import { type RoomValue, StoreError, type Versioned } from "../../../db/contract/store.js";
-import { processClock } from "../../../db/log/clock.js";
+import { processClock } from "../../../db/runtime.js";
 import { type Authors, nothingSent, Outboxes } from "../../../live/delivery/outbox.js";
 import { inSlices, type Piece, Pushes, type Send } from "../../../live/delivery/push.js";
 import { type Piece as ChatPiece, Subscription } from "../../../live/modules/chat/audience.js";

@@ -1,6 +1,6 @@
 import pLimit from "p-limit";
-import { detach } from "../../../detach.js";
 import { StoreError } from "../../../contract/store.js";
+import { detach } from "../../../runtime.js";
 import type { Job } from "./transaction.js";
 
 /** The most writes in one transaction. The first waits for the last. */

@@ -2,7 +2,7 @@ import { setTimeout as sleep } from "node:timers/promises";
 import type pg from "pg";
 import type { Client } from "pg";
 import { StoreError } from "../../../contract/store.js";
-import { detach } from "../../../detach.js";
+import { detach } from "../../../runtime.js";
 import { clientOf, cut, end, open } from "./pg-client.js";
 import { NODES } from "./postgres-sql.js";
 import { expectVersion, read, write } from "./upgrade.js";

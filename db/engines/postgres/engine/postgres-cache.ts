@@ -1,10 +1,9 @@
 import { CachedReads, type Freshness } from "../../../cache.js";
 import type { AnyEvent } from "../../../contract/events.js";
-import { detach } from "../../../detach.js";
 import { userKeyOf } from "../../../domains/users/user-reads.js";
-import { type Clock, processClock } from "../../../log/clock.js";
 import { type Entry, INDEX } from "../../../log/entries.js";
 import type { LogEvents } from "../../../log/log-events.js";
+import { type Clock, detach, processClock } from "../../../runtime.js";
 
 /** The most worlds that are followed for what is cached of them. */
 const MAX_FOLLOWED = 1000;

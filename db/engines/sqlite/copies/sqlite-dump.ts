@@ -1,8 +1,7 @@
 import { closeSync, existsSync, fsyncSync, openSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import Database from "better-sqlite3";
-import type { Database as Connection } from "better-sqlite3";
+import Database, { type Database as Connection } from "better-sqlite3";
 import { Failure } from "../../../../schemas/plain/failure.js";
 import { StoreError } from "../../../contract/store.js";
 import {

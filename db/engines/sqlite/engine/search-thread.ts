@@ -1,5 +1,5 @@
 import { parentPort, workerData } from "node:worker_threads";
-import { detach } from "../../../detach.js";
+import { detach } from "../../../runtime.js";
 import { openForReading, storeErrorOf } from "./database.js";
 import { type Search, searchesOn, type SearchResult } from "./searcher.js";
 import { ReadTurns } from "./sqlite-sql.js";

@@ -1,4 +1,5 @@
 import { performance } from "node:perf_hooks";
+import type { Database as Connection } from "better-sqlite3";
 import type { Statement } from "better-sqlite3";
 import type { Author } from "../../../contract/author.js";
 import {
@@ -10,7 +11,6 @@ import {
 } from "../../../domains/domain.js";
 import { domains, type DomainWrite } from "../../../domains/index.js";
 import type { Reading, Sql } from "../../../domains/sql.js";
-import type { Database as Connection } from "better-sqlite3";
 
 /** A statement of SQLite, and which parameter each of its places takes. */
 interface Prepared {

@@ -1,8 +1,7 @@
 import { closeSync, existsSync, fsyncSync, openSync, renameSync, rmSync } from "node:fs";
 import { dirname } from "node:path";
-import Database from "better-sqlite3";
+import Database, { type Database as Connection } from "better-sqlite3";
 import { StoreError } from "../../../contract/store.js";
-import type { Database as Connection } from "better-sqlite3";
 import { baseline, beginIndex } from "../../../schema/baseline.js";
 import { forSqlite } from "../../../schema/dialects.js";
 import { BASELINE, latestVersion, migrations, tooOld } from "../../../schema/migrations.js";

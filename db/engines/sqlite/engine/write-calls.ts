@@ -1,9 +1,9 @@
+import type { Database as Connection } from "better-sqlite3";
 import type { Author } from "../../../contract/author.js";
 import type { StoreProblem } from "../../../contract/store.js";
 import type { DomainWrite } from "../../../domains/index.js";
 import type { logPruning } from "../log/log-reads.js";
 import type { SentHint } from "../log/log-writes.js";
-import type { Database as Connection } from "better-sqlite3";
 
 /** The writes of this engine, by name. */
 export type Writes = ReturnType<typeof logPruning>;

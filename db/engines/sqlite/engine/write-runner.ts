@@ -1,9 +1,9 @@
 import { Worker } from "node:worker_threads";
+import type { Database as Connection } from "better-sqlite3";
 import { StoreError } from "../../../contract/store.js";
-import { nextTurn, processClock } from "../../../log/clock.js";
+import { nextTurn, processClock } from "../../../runtime.js";
 import { logPruning } from "../log/log-reads.js";
 import { eventAppending, type SentHint, WriteLog } from "../log/log-writes.js";
-import type { Database as Connection } from "better-sqlite3";
 import { openForWriting, storeErrorOf } from "./database.js";
 import { domainWrites, sqlOn } from "./sqlite-sql.js";
 import {

@@ -1,9 +1,9 @@
 import type { Author } from "../../../contract/author.js";
 import { StoreError } from "../../../contract/store.js";
 import type { DomainWrite } from "../../../domains/index.js";
-import type { Clock } from "../../../log/clock.js";
 import type { OnAppended } from "../../../log/entries.js";
 import { frozen } from "../../../rules/versions.js";
+import type { Clock } from "../../../runtime.js";
 import { fromSent } from "../log/log-writes.js";
 import {
   toFault,

@@ -1,6 +1,6 @@
 import { parentPort, workerData } from "node:worker_threads";
-import { detach } from "../../../detach.js";
 import type { Urgency } from "../../../erasure/erasure-job.js";
+import { detach } from "../../../runtime.js";
 import { SqliteEraser } from "./sqlite-eraser.js";
 import type { EraserData, RoundAnswer } from "./threaded-eraser.js";
 

@@ -1,6 +1,6 @@
 import { Worker } from "node:worker_threads";
-import { detach } from "../../../detach.js";
 import type { Eraser, Round, Urgency } from "../../../erasure/erasure-job.js";
+import { detach } from "../../../runtime.js";
 
 /** After how long without work the thread ends, in milliseconds. An idle one takes some MiB. */
 const REST_MS = 20_000;

@@ -1,3 +1,4 @@
+import type { Database as Connection } from "better-sqlite3";
 import { readNewDeliveries } from "../../../domains/chat/event-reads.js";
 import type { Sql } from "../../../domains/sql.js";
 import {
@@ -9,7 +10,6 @@ import {
   storedChatEntry,
 } from "../../../log/entries.js";
 import type { Position, Stretch } from "../../../log/log.js";
-import type { Database as Connection } from "better-sqlite3";
 import { blankAudit, blankOf } from "../erasure/scrub.js";
 import type { WriteLog } from "./log-writes.js";
 

@@ -1,8 +1,7 @@
 import type { FastifyBaseLogger } from "fastify";
 import type { ChatStore, NewMark } from "../../../../db/contract/chat.js";
-import { detach } from "../../../../db/detach.js";
-import { type Clock, sleep } from "../../../../db/log/clock.js";
 import { laterMark } from "../../../../db/rules/chat-rows.js";
+import { type Clock, detach, sleep } from "../../../../db/runtime.js";
 import { LiveError } from "../../../rules/problems.js";
 
 /** The least time between two writes, in milliseconds. */

@@ -1,7 +1,7 @@
 import type { ChatEvent, ChatStore, Delivery } from "../../../../db/contract/chat.js";
 import type { UserStore } from "../../../../db/contract/store.js";
-import type { Clock } from "../../../../db/log/clock.js";
 import { DELETED } from "../../../../db/rules/chat-rows.js";
+import type { Clock } from "../../../../db/runtime.js";
 import { inSlices } from "../../../delivery/push.js";
 import type { Hub } from "../../../people/hub.js";
 import { isVolatile } from "../../../rules/rights.js";

@@ -1,5 +1,5 @@
 import type { ChatStore, Membership } from "../../../../db/contract/chat.js";
-import { sleep } from "../../../../db/log/clock.js";
+import { sleep } from "../../../../db/runtime.js";
 import type { Outboxes } from "../../../delivery/outbox.js";
 import type { View, WorldStates } from "../../../rules/world-state.js";
 import type { Connection } from "../../../socket/connection.js";

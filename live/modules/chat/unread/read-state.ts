@@ -1,6 +1,6 @@
 import type { Mark, Membership, Unread } from "../../../../db/contract/chat.js";
 import type { UserRecord } from "../../../../db/contract/store.js";
-import type { Clock } from "../../../../db/log/clock.js";
+import type { Clock } from "../../../../db/runtime.js";
 import type { PublicUser, SentChannel } from "../../../../schemas/live/index.js";
 import type { World } from "../../../../schemas/worlds.js";
 import type { Json } from "../../../rules/encoding.js";

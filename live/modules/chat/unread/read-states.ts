@@ -28,22 +28,20 @@
 // sends users the list of their channels when it changes; a notice about a direct channel waits
 // until the user has a list with that channel. `commands.ts` has the command.
 
-import type { Hub } from "../../../people/hub.js";
-import type { ChannelContext, EntryHandlers, EventOf } from "../../../module.js";
 import type { Mark, Membership } from "../../../../db/contract/chat.js";
-import { detach } from "../../../../db/detach.js";
-import { nextTurn } from "../../../../db/log/clock.js";
 import type { UserRecord } from "../../../../db/contract/store.js";
+import { detach, nextTurn } from "../../../../db/runtime.js";
 import type { Authenticated } from "../../../../schemas/live/index.js";
-import type { Connection } from "../../../socket/connection.js";
-import { pushFrame } from "../../../socket/frame.js";
+import type { ChannelContext, EntryHandlers, EventOf } from "../../../module.js";
+import type { Hub } from "../../../people/hub.js";
 import { unknownWorld } from "../../../rules/problems.js";
 import type { View, WorldState } from "../../../rules/world-state.js";
-import type { ListedChannel } from "./read-state.js";
+import type { Connection } from "../../../socket/connection.js";
+import { pushFrame } from "../../../socket/frame.js";
 import { type MarkPorts, Marks } from "./marks.js";
 import { type NoticeParts, Notices, UnreadLists } from "./notices.js";
-import { OwnChannels, type OwnChannelPorts } from "./own-channels.js";
-import { ReadState } from "./read-state.js";
+import { type OwnChannelPorts, OwnChannels } from "./own-channels.js";
+import { type ListedChannel, ReadState } from "./read-state.js";
 
 type Entrance = Pick<Authenticated, "chat.read_pointers" | "chat.notification_counts"> & {
   "chat.channels": readonly ListedChannel[];

@@ -1,4 +1,6 @@
-/** Time, as the code that waits sees it. A simulation passes its own. */
+import { randomFillSync } from "node:crypto";
+
+/** The clock that waiting code uses. The simulation replaces it. */
 export interface Clock {
   /** Milliseconds since some moment. It never goes back, even if the system's clock does. */
   now(): number;
@@ -36,3 +38,38 @@ export const sleep = (clock: Clock, delay: number): Promise<void> =>
 /** Lets other work have its turn of the event loop. */
 export const nextTurn = (clock: Clock): Promise<void> =>
   new Promise((resolve) => clock.soon(resolve));
+
+/** Makes ids that nobody can guess. */
+export interface Random {
+  /** An id: 96 random bits in base64url. */
+  id(): string;
+}
+
+/** The length of an id in bytes: 96 random bits cannot be guessed. */
+const SIZE = 12;
+
+/** Random bytes for 64 ids: a call to get some takes twenty times as long as an id of the pool. */
+const pool = Buffer.allocUnsafe(64 * SIZE);
+let used = pool.length;
+
+/** Source of randomness; the simulation replaces it. */
+export const processRandom: Random = {
+  /** Unlike a UUID, which Node.js joins of parts, it is one string in memory. */
+  id() {
+    if (used === pool.length) {
+      randomFillSync(pool);
+      used = 0;
+    }
+    const id = pool.toString("base64url", used, used + SIZE);
+    used += SIZE;
+    return id;
+  },
+};
+
+/**
+ * Runs work that handles its own failures, without waiting for it. If it fails all the
+ * same, that is a fault of Foyer: the process warns of it, and goes on.
+ */
+export function detach(work: Promise<unknown>): void {
+  work.catch((error: unknown) => process.emitWarning(String((error as Error)?.stack ?? error)));
+}
