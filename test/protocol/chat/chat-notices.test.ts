@@ -17,6 +17,7 @@ import {
   text,
 } from "../../support/open-world.js";
 import { startServer } from "../../support/server.js";
+import { embedded } from "../../support/shared.js";
 
 // Mentions, notifications, unread pointers, and what ends them.
 
@@ -302,4 +303,33 @@ void t.test("reading", async (t) => {
     t.same(hello["chat.notification_counts"], { [a]: 2, [b]: 1 });
     t.equal(await bob.code("chat.send", message(a, text("x"))), "ok");
   });
+});
+
+const alone = embedded("has processes of its own");
+
+void t.test("another process learns of a mark from the log, without hints", alone, async (t) => {
+  // Two servers of one folder that send each other nothing.
+  const other = await startServer(t, { dataDir: server.dataDir });
+  const world = await openWorld(server);
+  const channel = await chatRoom(world);
+  const [ann, bob] = [await member(world, "ann", channel), await member(world, "bob", channel)];
+  const person = (uid: string) =>
+    other.person({ uid, profile: { display_name: uid }, world: world.id });
+  const [two, watch] = [await person("bob"), await person("cid")];
+  await watch.do("chat.subscribe", { channel });
+  await bob.do("chat.unsubscribe", { channel });
+  /** Sends a message. @returns the notices about it that the other process sent. */
+  const noticed = async (body: string): Promise<unknown[]> => {
+    const { event_id } = await say(ann, channel, body);
+    await watch.next("chat.event", (event) => event.event_id === event_id);
+    const notices = named(await two.all(), "chat.unread_pointers");
+    return notices.map((pointers) => pointers[channel] === event_id);
+  };
+  t.same(await noticed("1"), [true]);
+  t.same(await noticed("2"), [], "it has had its notice");
+  const third = await say(ann, channel, "3");
+  await read(bob, channel, third.event_id);
+  let notices: unknown[] = [];
+  await until(async () => (notices = await noticed("again")).length > 0);
+  t.same(notices, [true]);
 });
