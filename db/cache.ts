@@ -73,30 +73,25 @@ export interface Freshness {
   isCurrent(world: string): boolean;
   /** Makes a world current soon, as something of it was read. */
   follow(world: string): void;
-  /** A part of a world was changed here. */
   forget(scope: string): void;
 }
 
-/** A value, and its size in characters. */
 interface Loaded<V> {
   value: V;
   size: number;
 }
 
-/** A value that was read. */
 interface Kept<V> {
   readonly state: unknown;
   readonly value: V;
 }
 
-/** A read that is under way. */
 interface Loading<V> {
   readonly state: unknown;
   readonly began: number;
   readonly value: Promise<V>;
 }
 
-/** How values are read: see {@link CachedReads.read}. */
 interface ReadOptions {
   /** Whether others who ask meanwhile get the same answer, or the same error; true by default. */
   isShared?: boolean;
@@ -122,7 +117,6 @@ export class CachedReads<V> {
     this.#cache = new Cache(size);
   }
 
-  /** The value, if it is known. */
   find(world: string, key: string, scope = world): V | undefined {
     if (!this.#freshness.isCurrent(world)) return undefined;
     const known = this.#cache.get(key);
@@ -177,17 +171,14 @@ export class CachedReads<V> {
     };
   }
 
-  /** A part of a world was changed here, maybe without an entry of the log. */
   forget(scope: string): void {
     this.#freshness.forget(scope);
   }
 
-  /** The value of a key leaves the memory. */
   delete(key: string): void {
     this.#cache.delete(key);
   }
 
-  /** All values leave the memory. */
   clear(): void {
     this.#cache.clear();
   }

@@ -4,12 +4,10 @@ import { StoreError } from "./contract/store.js";
 /** The engines that several machines share. An omitted one is embedded. */
 export interface EngineChoice {
   database?: DatabaseOptions;
-  /** The address of Valkey or Redis. */
   valkeyUrl?: string;
   bucket?: BucketOptions;
 }
 
-/** How PostgreSQL is reached. */
 export interface DatabaseOptions {
   url: string;
   /** The largest number of connections, beside the one with the heartbeat. */

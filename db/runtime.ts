@@ -18,7 +18,6 @@ export interface Clock {
   soon(call: () => void): void;
 }
 
-/** The time of this process. */
 export const processClock: Clock = {
   now: () => performance.now(),
   origin: performance.timeOrigin,

@@ -24,7 +24,6 @@ export interface HintMessage {
  */
 export interface ProcessEnded {
   type: "process.ended";
-  /** The {@link Bus.process} of that process. */
   process: string;
 }
 
@@ -34,11 +33,9 @@ export interface ProcessEnded {
  */
 export interface ProcessBegan {
   type: "process.began";
-  /** The {@link Bus.process} of that process. */
   process: string;
 }
 
-/** Everything that a bus delivers. */
 export type BusMessage = SnapshotMessage | HintMessage | ProcessBegan | ProcessEnded;
 
 /** Called for each message. Its errors go to `onFault` and do not affect other listeners. */
@@ -75,7 +72,6 @@ export interface Bus {
   close(): Promise<void>;
 }
 
-/** Takes the error of a listener. */
 export type OnFault = (error: unknown) => void;
 
 /**
@@ -92,7 +88,6 @@ export class LocalBus implements Bus {
   readonly #due: BusMessage[] = [];
   #closed = false;
 
-  /** @param name the name of this process. */
   constructor(onFault: OnFault, name: string = randomUUID()) {
     this.#onFault = onFault;
     this.process = name;

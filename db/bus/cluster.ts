@@ -21,7 +21,6 @@ type Letter =
   /** It takes part, and has joined no world. */
   | { bus: "hello" }
   | { bus: "join" | "leave"; world: string }
-  /** A message for the other workers. */
   | { bus: "message"; message: unknown };
 
 /** A message from the primary to a worker. */
@@ -132,13 +131,11 @@ export class ClusterBus implements Bus {
 /** A worker, seen from the primary. */
 interface Member {
   readonly name: string;
-  /** The worlds that it has joined. */
   readonly worlds: Set<string>;
   /** How many letters it has not read. */
   unread: number;
 }
 
-/** The workers that take part. */
 const members = new WeakMap<ChildProcess, Member>();
 
 function sendTo(worker: ChildProcess, letter: Relayed): void {

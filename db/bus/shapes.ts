@@ -82,7 +82,6 @@ const entryWith = (
 const isRule: Shape = isListOf((value) => isText(value) || isTexts(value), MAX_PARTS);
 const isTexts = isListOf(isText, MAX_PARTS);
 
-/** A part of the subject of an act. */
 const isIdOf: Shape = isNullOr((value) => isText(value) || isCount(value));
 
 const isDelivery = isRecord({
@@ -136,7 +135,6 @@ const isMark = isRecord({
   listed: isNullOr(isCount),
 } satisfies Record<keyof Mark, Shape>);
 
-/** An entry of a type. */
 type Of<T extends Entry["type"]> = Extract<Entry, { type: T }>;
 
 const entries: Readonly<Record<Entry["type"], Shape>> = {
@@ -200,7 +198,6 @@ const isMessage = isKindOf("type", {
   snapshot: isRecord({ data: isJson }, { world: isId }),
 });
 
-/** The messages between processes. */
 export type Sent = SnapshotMessage | HintMessage;
 
 /**

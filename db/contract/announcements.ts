@@ -28,14 +28,12 @@ const NEXT: Record<AnnouncementState, AnnouncementState | undefined> = {
   archived: undefined,
 };
 
-/** A new announcement, with a new id. */
 export const newAnnouncement = ({
   text,
   show_until = null,
   state = "draft",
 }: AnnouncementDraft): Announcement => ({ id: randomUUID(), text, show_until, state });
 
-/** The announcement in a document. */
 export const copiedAnnouncement = ({
   id,
   text,

@@ -1,6 +1,5 @@
 // Part of db/contract/store.ts: attendance. `Store` has the rules for every method.
 
-/** How many people were in a room at a minute. */
 export interface Count {
   readonly room: string;
   readonly people: number;

@@ -49,7 +49,6 @@ export const storedValue = (json: string): unknown =>
 export interface Act {
   /** Such as `results.exported`. */
   readonly type: string;
-  /** The ids of what it was about. */
   readonly subject: Subject;
   /** With secrets left out. Others are masked by their names. */
   readonly changes?: readonly FieldChange[] | undefined;
@@ -68,15 +67,12 @@ export interface AuditEntry {
   request_id: string | null;
 }
 
-/** Selects a page of the audit. */
 export interface AuditSelection {
   page: number;
   pageSize: number;
   /** The page begins after this place instead: the number of an entry. */
   place?: ListPlace | undefined;
-  /** Only acts of the user with this id. */
   user?: string | undefined;
-  /** Only these types. */
   types?: readonly string[] | undefined;
   /** Only after and before these times, in milliseconds since 1970. */
   after?: number | undefined;

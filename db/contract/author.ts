@@ -1,4 +1,3 @@
-/** The author of a write. */
 export interface Author {
   /**
    * `user` for a user of the world, over a websocket or by an upload; `api` for a call of

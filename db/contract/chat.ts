@@ -2,7 +2,6 @@
 
 import type { Author } from "./author.js";
 
-/** The types of events of a channel. */
 export type ChatEventType = "channel.message" | "channel.member" | "channel.poll";
 
 /** An event of a channel, frozen. */
@@ -13,7 +12,6 @@ export interface ChatEvent {
    * have numbers, too, so ids have gaps.
    */
   readonly id: number;
-  /** The id of the channel. */
   readonly channel: string;
   /** The id of a user, who may be erased; null without a sender. */
   readonly sender: string | null;
@@ -49,7 +47,6 @@ export interface Delivery {
   readonly appeared: readonly string[];
 }
 
-/** A channel. */
 export interface Channel {
   readonly id: string;
   /** The ids of the members of a direct channel, erased ones included, sorted; undefined if it is the channel of a room. */
@@ -78,19 +75,16 @@ export interface Mark {
   readonly listed: number | null;
 }
 
-/** A mark to note. */
 export interface NewMark extends Mark {
   readonly world: string;
 }
 
-/** The unread state of a user. */
 export interface Unread {
   readonly marks: readonly Mark[];
   /** The stored notifications in ascending order of their events: the last 10,000 if there are more. */
   readonly notifications: readonly { channel: string; event: number }[];
 }
 
-/** A message to send. */
 export interface MessageDraft {
   readonly sender: string;
   readonly content: Record<string, unknown>;
@@ -108,13 +102,9 @@ export interface MessageDraft {
 
 /** Selects events of a channel: after an id or before one, but not both. */
 export interface EventSelection {
-  /** The newest events before this id. */
   before?: number | undefined;
-  /** The oldest events after this id. */
   after?: number | undefined;
-  /** How many at most. */
   limit: number;
-  /** Whether member events are left out. */
   withoutMembers?: boolean | undefined;
 }
 
@@ -122,9 +112,7 @@ export interface EventSelection {
 export interface MessageSearch {
   /** Words, of which each begins a word of the message. Without any word, nothing is found. */
   query: string;
-  /** Only messages before this id. */
   before?: number | undefined;
-  /** How many at most. */
   limit: number;
 }
 
@@ -159,7 +147,6 @@ export interface ChatStore {
    * no deleted ones. Case, width and accents make no difference.
    */
   search(worldId: string, channel: string, selection: MessageSearch): Promise<ChatEvent[]>;
-  /** One event of a channel. */
   event(worldId: string, channel: string, id: number): Promise<ChatEvent | undefined>;
   /**
    * The oldest events of a channel after an id, for a process that missed them. `appeared`
@@ -174,7 +161,6 @@ export interface ChatStore {
   memberships(worldId: string, user: string): Promise<Membership[]>;
   /** How far some users have read each channel. */
   marks(worldId: string, users: readonly string[]): Promise<Mark[]>;
-  /** The unread state of a user. */
   unread(worldId: string, user: string): Promise<Unread>;
 
   /**

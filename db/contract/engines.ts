@@ -12,14 +12,12 @@ export interface SharedHealth {
   readonly isValkeyUp: boolean | undefined;
 }
 
-/** How the connections of a pool are used. */
 export interface PoolHealth {
   readonly idle: number;
   readonly used: number;
   readonly waiting: number;
 }
 
-/** The three engines of a server. */
 export interface Engines {
   readonly store: Store;
   readonly files: FileStore;
@@ -32,7 +30,6 @@ export interface Engines {
   close(): Promise<void>;
 }
 
-/** The names of a worker process. */
 export interface WorkerNames {
   /** The name that all workers of a server share. */
   group: string;
@@ -40,7 +37,6 @@ export interface WorkerNames {
   process: string;
 }
 
-/** The options that select the engines. */
 export interface EngineOptions extends EngineChoice {
   /** The folder of the database and the files. */
   dataDir: string;

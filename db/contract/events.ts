@@ -10,7 +10,6 @@ export interface WorldReset {
   world: string;
 }
 
-/** Everything that listeners get. */
 export type AnyEvent = Entry | WorldReset | SnapshotMessage | ProcessBegan | ProcessEnded;
 
 /** Called for each event. Its errors go to `onFault` and do not affect other listeners. */

@@ -1,7 +1,6 @@
 import type { Readable } from "node:stream";
 import { type FileDigest, StoreError } from "./store.js";
 
-/** The size and the checksum of stored bytes. */
 export type StoredBytes = Omit<FileDigest, "key">;
 
 /** A part of a file: the offsets of its first and its last byte, from 0. */
@@ -35,14 +34,12 @@ export interface LinkHeaders {
   cacheControl: string;
 }
 
-/** An address at which clients load a file. */
 export interface FileLink {
   url: string;
   /** For how long it works. */
   seconds: number;
 }
 
-/** A file as a list has it. */
 export interface FileEntry {
   key: string;
   /** In bytes. */
@@ -88,7 +85,6 @@ export interface FileStore {
   /** @returns the file, or undefined where there is none. */
   open(key: string): Promise<ReadableFile | undefined>;
 
-  /** Removes the bytes of a key, if there are any. */
   remove(key: string): Promise<void>;
 
   /**

@@ -1,9 +1,7 @@
 import type { Author } from "./author.js";
 
-/** A link that lets people into one room without a name. */
 export interface Invite {
   readonly token: string;
-  /** The id of the room. */
   readonly room: string;
   /** In milliseconds since 1970. */
   readonly ends: number;

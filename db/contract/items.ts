@@ -3,10 +3,8 @@
 import type { Author } from "./author.js";
 import type { Delivery } from "./chat.js";
 
-/** The common fields of all items, such as questions and polls. */
 export interface Item {
   id: string;
-  /** The id of the room. */
   room: string;
   content: string;
   /** At most one item of a kind is, in each room. */
@@ -15,7 +13,6 @@ export interface Item {
   timestamp: number;
 }
 
-/** The result of an update. */
 export interface ItemUpdate<I extends Item> {
   before: I;
   after: I;

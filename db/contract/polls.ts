@@ -16,7 +16,6 @@ export interface PollOption {
   order: number;
 }
 
-/** A poll in a room. */
 export interface Poll extends Item {
   state: PollState;
   poll_type: PollType;
@@ -36,7 +35,6 @@ export interface Ballot {
   options: string[];
 }
 
-/** The voters of a poll. */
 export interface Voters {
   /** Grows with every change of a ballot. */
   changed: number;
@@ -85,7 +83,6 @@ export const POLL_CHANGES = [
   "options",
 ] as const satisfies readonly (keyof PollChanges)[];
 
-/** Which polls are listed. */
 export interface PollSelection {
   limit: number;
   /**
@@ -97,7 +94,6 @@ export interface PollSelection {
   isPublic?: boolean;
 }
 
-/** The polls of rooms. */
 export interface PollStore extends ItemStore<Poll, PollDraft, PollChanges> {
   /** The newest polls of a room, the oldest first. A pinned one is always among them. */
   list(worldId: string, room: string, selection: PollSelection): Promise<Poll[]>;

@@ -88,7 +88,6 @@ export interface ImportChanges {
     /** A digest of the rooms of the world. */
     readonly rooms: string;
   };
-  /** Rooms to be made. */
   readonly rooms: readonly { readonly id: string; readonly name: string }[];
   readonly speakers: readonly SpeakerRow[];
   readonly sessions: readonly SessionRow[];

@@ -40,7 +40,6 @@ export interface PushStore {
    * @returns the key of this server.
    */
   keep(_all: string, key: PushKey): Promise<PushKey>;
-  /** The subscriptions of some users. */
   of(worldId: string, userIds: readonly string[]): Promise<OwnedSubscription[]>;
   /**
    * Stores a subscription of a user. One with the same endpoint is replaced, and of more than

@@ -6,7 +6,6 @@ import type { Item, ItemStore } from "./items.js";
 /** The visibility of a question: to moderators, to everybody, or to moderators again. */
 export type QuestionState = "mod_queue" | "visible" | "archived";
 
-/** A question in a room. */
 export interface Question extends Item {
   /** The id of the user who asked; null once that user is erased. */
   sender: string | null;
@@ -78,7 +77,6 @@ export interface QuestionStore extends ItemStore<Question, QuestionDraft, Questi
     limit: number,
     size: number,
   ): Promise<SeenQuestion[]>;
-  /** What concerns one user among the questions of a room. */
   ofUser(worldId: string, room: string, user: string): Promise<QuestionsOfUser>;
   /** A page of all questions of a room, in every state, the oldest first. */
   list(

@@ -49,7 +49,6 @@ export interface Visitor {
   login?: boolean | undefined;
 }
 
-/** The key of a file, with the size and the checksum of its bytes. */
 export interface FileDigest {
   /** Names the bytes in the `FileStore`: `pub/<world>/<id>.<secret>.<extension>`. */
   key: string;

@@ -30,21 +30,17 @@ import type { WebhookStore } from "./webhooks.js";
 
 export type { FileDigest, ListPlace, PageSelection, Versioned, Visitor };
 
-/** Selects worlds. */
 export interface WorldSelection {
   /** Only worlds whose id comes after this one. */
   after?: string;
-  /** How many worlds at most. */
   limit: number;
 }
 
-/** Selects a page of the people of a world. */
 export interface UserSelection extends PageSelection {
   /** By default, the first created come first. A minus sign reverses everything. */
   ordering?: UserOrdering | undefined;
 }
 
-/** Selects a page of the rooms of a world. */
 export interface RoomSelection extends PageSelection {
   /** The traits of the caller. Rooms whose `room.view` refuses them are left out. */
   traits: ReadonlySet<string>;
@@ -95,7 +91,6 @@ export interface RoomUpdate extends Omit<RoomChanges, keyof RoomExtras> {
 
 /** A page of rooms; the JSON of its record covers only `rooms`. */
 export interface RoomPage {
-  /** The number of rooms on all pages. */
   readonly count: number;
   readonly rooms: readonly Room[];
 }
@@ -137,7 +132,6 @@ export interface ListedUser extends Omit<UserRecord, "client_state" | "deleted">
 }
 
 export interface UserPage {
-  /** The number of users on all pages. */
   count: number;
   users: ListedUser[];
 }
@@ -149,10 +143,8 @@ export interface UserChanges {
   pretalx_id?: string | null | undefined;
 }
 
-/** What a user is. */
 export type UserKind = "person" | "kiosk" | "anonymous";
 
-/** Selects a page of the users of a world. */
 export interface UserSearch extends PageSelection {
   /**
    * Only users whose `profile.display_name` contains this; any user if empty. Case
@@ -171,9 +163,7 @@ export interface UserSearch extends PageSelection {
   kind?: UserKind | undefined;
 }
 
-/** A page of found users. */
 export interface FoundUsers {
-  /** The number of users on all pages. */
   count: number;
   users: UserRecord[];
 }
@@ -193,7 +183,6 @@ export interface FileRecord extends FileDigest {
 }
 
 export interface FilePage {
-  /** The number of files on all pages. */
   count: number;
   files: FileRecord[];
 }
@@ -305,7 +294,6 @@ export interface Store {
   readonly webhooks: WebhookStore;
   readonly audit: AuditStore;
   readonly log: LogStore;
-  /** How much there is now. */
   counts(): Promise<Counts>;
   /**
    * Finishes the writes under way, then closes the database. Methods that are

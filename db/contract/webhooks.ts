@@ -26,7 +26,6 @@ export interface WebhookState {
   attempts: number;
 }
 
-/** The settings of a webhook. */
 export interface WebhookSettings {
   url: string;
   /** As in `types` of the feed, in a list. */
@@ -56,14 +55,12 @@ export interface WebhookChanges extends Partial<WebhookSettings> {
   position?: number | undefined;
 }
 
-/** A webhook of a list. */
 export interface ListedWebhook extends Webhook {
   /** Counts up. */
   number: number;
 }
 
 export interface WebhookStore {
-  /** A page of the webhooks of a world, the oldest first. */
   list(
     worldId: string,
     selection: PageSelection,

@@ -16,7 +16,6 @@ export interface Column {
   loose?: boolean;
   /** Whether it may name an event that is gone, and then means the last one before it. */
   isMark?: boolean;
-  /** What it is the JSON of. */
   json?: "object" | "list";
   /** Which values it has at most, beside null. */
   values?: readonly Value[];
@@ -29,7 +28,6 @@ export interface Column {
    * and stores this value until then.
    */
   derived?: Value;
-  /** Its value in a clone. */
   inClone?: Value;
 }
 
@@ -73,7 +71,6 @@ export const object = { ...text, json: "object" } as const;
 export const objectOrNull = { ...textOrNull, json: "object" } as const;
 export const time = { ...number, isTime: true } as const;
 export const timeOrNull = { ...numberOrNull, isTime: true } as const;
-/** A yes or no. */
 export const flag: Kind = { ...number, values: [0, 1] };
 export const oneOf = (...values: string[]): Kind => ({ ...text, values });
 export const list = { ...text, json: "list" } as const;

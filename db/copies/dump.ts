@@ -34,7 +34,6 @@ export async function fateIn(sql: Sql, key: string): Promise<FileFate> {
   return found!.world ? "deleted" : "gone with its world";
 }
 
-/** About how many rows a table has. */
 export const countIn = async (sql: Sql, { name }: Table): Promise<number> =>
   name === "sequences"
     ? SEQUENCES.length
@@ -50,7 +49,6 @@ export interface CopyDialect {
   readonly unlessErased: (column: string) => string;
 }
 
-/** The columns of copies that may be erased. */
 const ERASABLE: Readonly<Record<string, readonly string[]>> = {
   chat_events: ["content"],
   log: ["audit", "changes", "request"],

@@ -277,5 +277,4 @@ export type Named = Readonly<Record<string, Value>>;
 export const counted = <T extends object>(rows: readonly T[]): (T & { number: number })[] =>
   rows.map((row, i) => ({ ...row, number: i + 1 }));
 
-/** Some tables and their rows. */
 export type Parts = [table: string, rows: Named[]][];

@@ -25,7 +25,6 @@ import {
   timeOrNull,
 } from "./columns.js";
 
-/** Worlds, their rooms, and their users. */
 const WORLD_TABLES: readonly Table[] = [
   table("world_ids", "id", "none", { id: text, touched: timeOrNull }),
   table(
@@ -119,7 +118,6 @@ const WORLD_TABLES: readonly Table[] = [
   }),
 ];
 
-/** The program. */
 const PROGRAM_TABLES: readonly Table[] = [
   table("programs", "world_id", "all", { world_id: text, stamp: text, settings: text }),
   table("program_places", "world_id place", "all", {
@@ -229,7 +227,6 @@ const INTEGRATION_TABLES: readonly Table[] = [
   }),
 ];
 
-/** Chat. */
 export const CHAT_TABLES: readonly Table[] = [
   table(
     "chat_channels",
@@ -292,7 +289,6 @@ export const CHAT_TABLES: readonly Table[] = [
   }),
 ];
 
-/** Questions and polls. */
 const VOTE_TABLES: readonly Table[] = [
   table("questions", "world_id number; id; world_id room_id", "all", {
     number: number,

@@ -15,7 +15,6 @@ import type { Row, Table, Value } from "./tables.js";
 import { linesOf } from "./world-lines.js";
 import { type CopiedRows, countRows, worldRows } from "./world-rows.js";
 
-/** What an engine does with copies of worlds. */
 interface CopyEngine {
   /** All rows, as they are at one moment. */
   readonly source: () => Promise<TableSource>;

@@ -75,7 +75,6 @@ const FORMAT = "foyer.world";
 
 const WORLD = '"world":';
 
-/** The columns whose values a document has. */
 const columnsIn = (table: Table): Column[] => table.columns.filter(({ of }) => of !== "worlds");
 
 /**
@@ -185,11 +184,9 @@ export const unfit = (line: number, fault: string): StoreError =>
 
 /** Some rows of a document, which follow each other. */
 export interface LinesOfRows extends CopiedRows {
-  /** The line of the first row. */
   readonly line: number;
 }
 
-/** Some rows, as they are read. */
 interface ReadRows extends LinesOfRows {
   /** About how many characters their lines have. */
   readonly size: number;

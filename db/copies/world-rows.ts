@@ -16,7 +16,6 @@ import {
   type Value,
 } from "./tables.js";
 
-/** Some rows of a table in a copy of a world. */
 export interface CopiedRows {
   /** With the columns that copies have. */
   readonly table: Table;
@@ -166,13 +165,11 @@ function rewriter(table: Table, places: Map<string, Numbers>): (row: Row) => Row
 
 // Rows of a document that the store creates as it creates others, with all that follows from them.
 
-/** The world in a row. */
 export const worldIn = (row: WorldRow): WorldCopy["world"] => ({
   ...toWorld(row),
   revision: row.revision,
 });
 
-/** The room in a row. */
 export function roomIn(row: object): RoomRecord {
   const { domain, ...rest } = row as OwnRoomRow;
   return {

@@ -22,12 +22,10 @@ const INSERT = `INSERT INTO announcements (world_id, ${COLUMNS})
 const UPDATE = `UPDATE announcements SET text = $3, show_until = $4, state = $5
   WHERE world_id = $1 AND id = $2`;
 
-/** The reads of announcements. */
 export const announcementReads = (sql: Sql) => ({
   list: (world: string): Promise<readonly Announcement[]> => sql.all<Announcement>(LIST, [world]),
 });
 
-/** The writes of announcements. */
 export const announcementWrites = (sql: Sql, log: DomainLog) => ({
   async create(world: string, draft: AnnouncementDraft): Promise<Announcement> {
     const made = newAnnouncement(draft);

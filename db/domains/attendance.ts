@@ -83,7 +83,6 @@ function partsOf(
   }));
 }
 
-/** The reads of attendance. */
 const reads = (sql: Sql) => ({
   counts: (
     world: string,
@@ -110,7 +109,6 @@ const reads = (sql: Sql) => ({
   },
 });
 
-/** The writes of attendance. */
 const writes = (sql: Sql) => ({
   async sample(world: string, at: number, counts: readonly Count[]): Promise<void> {
     for (const { room, people } of counts) {

@@ -72,7 +72,6 @@ function toEntry({ world_id, audit, changes, request, ...row }: Row) {
 const authorsOf = (user: string): string[] =>
   (["user", "api"] as const).map((kind) => storedAuthor({ kind, user }));
 
-/** The reads of the audit. */
 export const auditReads = (sql: Reading) => ({
   list: (
     world: string,
@@ -102,7 +101,6 @@ export const auditReads = (sql: Reading) => ({
   },
 });
 
-/** The writes of the audit, beside the entries of other writes. */
 export const auditWrites = (sql: Sql, log: DomainLog) => ({
   async record(world: string, act: Act): Promise<void> {
     if (!(await sql.one(HAS_WORLD, [world]))) throw absent("world");

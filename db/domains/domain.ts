@@ -92,10 +92,8 @@ export type Bound<D> =
       }
     : never;
 
-/** Domains by their names, as an engine binds them. */
 export type BoundAll<D> = { readonly [Name in keyof D]: Bound<D[Name]> };
 
-/** Runs a write of a domain. */
 export type RunWrite = (
   write: string,
   args: readonly unknown[],

@@ -80,7 +80,6 @@ async function find(sql: Sql, world: string, id: string): Promise<FileRow | unde
   return row && fileIdOf(row.key) === id ? row : undefined;
 }
 
-/** The reads of file records. */
 export const fileReads = (sql: Reading) => ({
   has: async (key: string): Promise<boolean> => (await sql.one(HAS_FILE, [key])) !== undefined,
 
@@ -110,7 +109,6 @@ export const fileReads = (sql: Reading) => ({
     (await sql.value<number>("SELECT file_bytes FROM worlds WHERE id = $1", [world])) ?? 0,
 });
 
-/** The writes of file records. */
 export const fileWrites = (sql: Sql, log: DomainLog) => ({
   async add(
     world: string,

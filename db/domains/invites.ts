@@ -49,5 +49,4 @@ const writes = (sql: Sql, log: DomainLog) => {
   };
 };
 
-/** The links of rooms for people without a name. */
 export const invites = domain({ reads, writes, parameters: { link: 3, end: 2 } });

@@ -17,7 +17,6 @@ import type { Sql } from "./sql.js";
 
 /** A poll, or an option of one. */
 export type Line = Omit<PollRow, "number"> & {
-  /** The number of the poll. */
   poll: number;
   /** The number of the option; null, with what follows, for the poll itself, which comes first. */
   option: number | null;
@@ -25,17 +24,14 @@ export type Line = Omit<PollRow, "number"> & {
   votes: number;
 };
 
-/** A poll and its options in their order. */
 export interface WholePoll {
   row: PollRow;
   options: OptionRow[];
 }
 
-/** The columns of a {@link Line} of `polls AS p`. */
 const OF_POLL = `p.number AS poll, NULL AS option, NULL AS position, NULL AS votes,
   p.room_id AS room, ${POLL_FIELDS.map((name) => `p.${name}`).join()}`;
 
-/** The columns of a {@link Line} of `poll_options AS o`. */
 const OF_OPTION = `o.poll, o.number, o.position, o.votes, NULL, ${POLL_FIELDS.map((name) =>
   name === "id" || name === "content" ? `o.${name}` : "NULL",
 ).join()}`;
@@ -44,10 +40,8 @@ const OF_OPTION = `o.poll, o.number, o.position, o.votes, NULL, ${POLL_FIELDS.ma
 const WITH_OPTIONS = "polls AS p CROSS JOIN poll_options AS o";
 const ITS_OPTIONS = "o.world_id = $1 AND o.poll = p.number";
 
-/** The order of lines. */
 export const BY_AGE = "ORDER BY poll, position NULLS FIRST, option";
 
-/** The lines of the polls that meet a condition. */
 const linesWhere = (condition: string) =>
   `SELECT ${OF_POLL} FROM polls AS p WHERE ${condition}
    UNION ALL SELECT ${OF_OPTION} FROM ${WITH_OPTIONS} WHERE ${condition} AND ${ITS_OPTIONS} ${BY_AGE}`;
@@ -103,7 +97,6 @@ const VOTERS = `SELECT p.changed, b.user_id AS id, EXISTS (
 const toPolls = (lines: readonly Line[]): Poll[] =>
   wholePolls(lines).map(({ row, options }) => toPoll(row, options));
 
-/** The reads of polls. */
 export const pollReads = (sql: Sql) => ({
   get: async (world: string, room: string, id: string): Promise<Poll | undefined> =>
     toPolls(await sql.all<Line>(GET, [world, room, id]))[0],
@@ -156,9 +149,7 @@ const NEXT_CHANGE = `UPDATE polls SET changed = changed + 1
 const LOSE = `UPDATE poll_ballots SET changed = $2 WHERE world_id = $1 AND number IN (
     SELECT ballot FROM poll_votes WHERE world_id = $1 AND option = ANY ($3))`;
 
-/** The options of polls, as writes change them. */
 export function optionWrites(sql: Sql) {
-  /** Stores new options of a poll. */
   const add = (world: string, poll: number, options: readonly SavedOption[]) =>
     sql.insert(
       "poll_options",

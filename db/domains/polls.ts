@@ -52,7 +52,6 @@ const OPTIONS = `SELECT ${OPTION_COLUMNS}, EXISTS (
 
 /** What a write finds of a poll, its room and a user. */
 interface Found extends Place, WholePoll {
-  /** The numbers of the options that the user has chosen. */
   chosen: ReadonlySet<number>;
 }
 
@@ -110,7 +109,6 @@ const HAS_CHAT = `SELECT 1 FROM room_modules
 
 const valuesOf = (row: Omit<PollRow, "number">) => POLL_FIELDS.map((name) => row[name]);
 
-/** The writes of polls. */
 export function pollWrites(sql: Sql, log: DomainLog, own: EngineWrites) {
   const options = optionWrites(sql);
 

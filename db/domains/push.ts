@@ -79,7 +79,6 @@ const writes = (sql: Sql, log: DomainLog) => ({
   },
 });
 
-/** Web push: the key of the server, and the browsers of users. */
 export const push = domain({
   reads,
   writes,

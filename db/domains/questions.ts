@@ -79,7 +79,6 @@ const OF_USER = `SELECT q.id FROM question_votes AS v CROSS JOIN questions AS q
   UNION ALL SELECT NULL WHERE EXISTS (
     SELECT 1 FROM questions AS q WHERE ${IN_ROOM} AND q.sender = $3 AND q.state <> 'visible')`;
 
-/** The reads of questions. */
 const questionReads = (sql: Sql) => ({
   async get(world: string, room: string, id: string): Promise<Question | undefined> {
     const row = await sql.one<QuestionRow>(GET, [world, room, id]);
@@ -160,7 +159,6 @@ const COUNT =
 
 const REMOVE = "DELETE FROM questions WHERE world_id = $1 AND number = $2";
 
-/** The writes of questions. */
 function questionWrites(sql: Sql, log: DomainLog) {
   const find = questionFinder(sql);
 

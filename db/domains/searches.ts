@@ -12,7 +12,6 @@ const searches: {
   readonly [K in SearchKind]: (sql: Sql, world: string, wanted: Wanted<K>) => Promise<Found<K>>;
 } = { rooms: searchRooms, users: searchUsers, messages: searchMessages };
 
-/** Runs a search. */
 export const runSearch = <K extends SearchKind>(
   kind: K,
   sql: Sql,

@@ -47,7 +47,6 @@ export class SlicedWork {
   #rows = LEAST_ROWS;
   #pause = 0;
 
-  /** How many rows the next slice should have. */
   get rows(): number {
     return this.#rows;
   }

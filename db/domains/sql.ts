@@ -18,7 +18,6 @@ export type Inserted = Readonly<Record<string, Value | Uint8Array>>;
 export interface Sql {
   /** Which engine it is, for what the engines store in different forms. */
   readonly engine: "sqlite" | "postgres";
-  /** All rows. */
   all<R extends object>(text: string, params?: readonly unknown[]): Promise<R[]>;
   /** The first row. */
   one<R extends object>(text: string, params?: readonly unknown[]): Promise<R | undefined>;
@@ -39,7 +38,6 @@ export interface Sql {
 /** What is cached. With PostgreSQL, entries of the log about one kind make none of another stale. */
 export type CachedKind = "worlds" | "rooms" | "users";
 
-/** The parameters and the result of each kind of search. */
 interface Searches {
   rooms: [wanted: Omit<RoomSelection, "signal">, found: { count: number; rows: RoomRow[] }];
   users: [wanted: UserSearch, found: { count: number; rows: UserRow[] }];
@@ -50,13 +48,10 @@ interface Searches {
   ];
 }
 
-/** The kind of the records of a search. */
 export type SearchKind = keyof Searches;
 
-/** The parameters of a search. */
 export type Wanted<K extends SearchKind> = Searches[K][0];
 
-/** The result of a search. */
 export type Found<K extends SearchKind> = Searches[K][1];
 
 /** The statements of reads. Each sees all that is committed. */

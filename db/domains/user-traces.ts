@@ -2,7 +2,6 @@ import type { Given } from "../log/draft.js";
 import type { DomainLog } from "./domain.js";
 import type { Sql } from "./sql.js";
 
-/** What an erased user leaves in a table. */
 interface Trace {
   readonly table: string;
   /** Removes it: `$1` is the world, and `$2` the id of the user. */

@@ -85,7 +85,6 @@ const originOf = (url: unknown): string | null =>
 
 const MASKED: FieldChange = { field: "secret", before: "***", after: "***" };
 
-/** The reads of webhooks. */
 export const webhookReads = (sql: Reading) => ({
   list: (world: string, { page, pageSize, after: [number = -1] = [] }: PageSelection) =>
     sql.snapshot(async (sql) => {
@@ -107,7 +106,6 @@ export const webhookReads = (sql: Reading) => ({
   enabled: async (): Promise<Webhook[]> => (await sql.all<Row>(ENABLED)).map(toWebhook),
 });
 
-/** The writes of webhooks. */
 export const webhookWrites = (sql: Sql, log: DomainLog) => {
   async function expect(
     world: string,

@@ -21,7 +21,6 @@ export interface Eraser {
  */
 export type Urgency = "idle" | "last" | "now";
 
-/** The result of one round of an {@link Eraser}. */
 export interface Round {
   /** After how many milliseconds there is more to do; undefined if there is nothing. */
   readonly pause: number | undefined;
@@ -46,7 +45,6 @@ const LAST_TRIES = 5;
 /** From how long on a round is worth a line in the log of operators, in milliseconds. */
 const LONG_MS = 1000;
 
-/** How an {@link ErasureJob} runs. */
 interface JobOptions {
   readonly log?: MaintenanceLog | undefined;
   /** After how long a failing erasure is logged, in milliseconds. */
@@ -80,7 +78,6 @@ export class ErasureJob {
     detach(this.#look(0));
   }
 
-  /** Something was erased. */
   soon(): void {
     this.#isLeft = this.#isNew = true;
     this.#schedule(SOON_MS);
@@ -264,7 +261,6 @@ export const WAL = "wal";
 /** After how long bytes in the write-ahead log are overdue, in milliseconds. */
 const WAL_OVERDUE_MS = 60_000;
 
-/** The same for those in a table. */
 export const TABLE_OVERDUE_MS = 24 * 3_600_000;
 
 /**

@@ -32,7 +32,6 @@ export const updatedUser = (user: string, { profile, pretalx_id }: UserChanges):
   ),
 });
 
-/** A user was banned, silenced or reactivated. */
 export const moderatedUser = (before: Moderated, after: Moderated): Given => {
   const state = moderationOf(after);
   return {
@@ -53,7 +52,6 @@ const moderationOf = ({ moderation_state }: Moderated) =>
 
 const ANNOUNCEMENT = ["text", "show_until", "state"];
 
-/** An announcement was created. */
 export const createdAnnouncement = (made: Announcement): Given => ({
   type: "announcement.created",
   announcement: made.id,

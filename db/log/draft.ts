@@ -71,9 +71,7 @@ interface Pending {
 export class Draft {
   readonly #headOf: (world: string) => Position;
   readonly #stamps: Stamps;
-  /** Whether the audit is kept. */
   readonly audits: boolean;
-  /** The last entry of each world, these included. */
   readonly #heads = new Map<string, Position>();
   /** The heads before each of their changes. */
   readonly #moves: { readonly world: string; readonly before: Position }[] = [];

@@ -6,7 +6,6 @@ import type { Question } from "../contract/questions.js";
 import type { Announcement } from "../contract/announcements.js";
 import type { Hint, LogReads, Position } from "./log.js";
 
-/** A vote. */
 export interface Vote {
   readonly user: string;
   /** The id of the connection that sent it. */
@@ -48,15 +47,9 @@ export type Change =
   | {
       type:
         /** Is new, or came back with other traits, or logged in after a time that counts as inactive. */
-        | "user.entered"
-        | "user.updated"
-        /** Blocks another user, or does so no longer. */
-        | "user.blocked"
-        | "user.unblocked"
-        | "user.erased";
+        "user.entered" | "user.updated" | "user.blocked" | "user.unblocked" | "user.erased";
       user: string;
     }
-  /** Was banned, silenced or reactivated. */
   | { type: "user.moderated"; user: string; state?: PublicModeration }
   | {
       type: "announcement.created" | "announcement.updated";
@@ -68,11 +61,9 @@ export type Change =
     }
   /** There is a new event in a channel. Its id is the number of the entry. */
   | { type: "chat.event"; channel: string; delivery: Delivery }
-  /** The reactions to an event of a channel changed. */
   | { type: "chat.reacted"; channel: string; event: number }
   /** Some users became or ceased to be members of a channel, or it is hidden or visible for them now. */
   | { type: "chat.memberships"; channel: string; users: string[] }
-  /** Users marked channels as read. */
   | {
       type: "chat.marked";
       /** Empty once the entry was read from the store, which has them in a table of their own. */
@@ -95,7 +86,6 @@ export type Change =
       question: string;
       wasVisible: boolean;
     }
-  /** Users voted for a question, or withdrew their votes. */
   | {
       type: "question.voted";
       room: string;
@@ -128,13 +118,11 @@ export type Change =
   | {
       type: "session.created" | "session.updated" | "session.deleted";
       session: string;
-      /** The names of the fields that an update changed. */
       fields?: string[];
     }
   | {
       type: "speaker.created" | "speaker.updated" | "speaker.deleted";
       speaker: string;
-      /** The names of the fields that an update changed. */
       fields?: string[];
     }
   /** An import changed this many sessions. An entry for each of them precedes it. */
@@ -144,7 +132,6 @@ export type Change =
       updated: number;
       deleted: number;
     }
-  /** The favorites of a user changed. */
   | { type: "program.favored"; user: string }
   /** The user has another address of the calendar. */
   | { type: "program.linked"; user: string }
@@ -153,7 +140,6 @@ export type Change =
   | {
       type: "noted";
       act: string;
-      /** The ids of what it was about. */
       subject: Subject;
     };
 
@@ -173,7 +159,6 @@ export interface Stamp extends Position {
   readonly isNew?: boolean | undefined;
 }
 
-/** An entry of the log of a world: the change of one write. */
 export type Entry = Change & Stamp;
 
 /**
@@ -185,7 +170,6 @@ export const INDEX = "";
 /** Gets the entries of each transaction of this process in order, before its writes resolve. */
 export type OnAppended = (hints: readonly Hint<Entry>[]) => Promise<unknown> | undefined;
 
-/** The log of each world. */
 export interface LogStore extends LogReads<Entry> {
   /**
    * The number of the last entry that {@link prune} has removed, or with which an earlier world of
@@ -247,10 +231,8 @@ export type AuditColumns = Pick<EntryRow, "audit" | "changes" | "request">;
 /** The columns of an entry that the log has no more, and the audit keeps. */
 export const KEPT_COLUMNS = "world_id, seq, at, type, author, detail, audit, changes, request";
 
-/** The columns of an entry that is not in the audit. */
 export const UNAUDITED: AuditColumns = { audit: null, changes: null, request: null };
 
-/** An entry as it is stored. */
 export function entryRow(
   entry: Exclude<Entry, { type: "chat.event" }>,
   { audit, changes, request }: AuditColumns,
@@ -318,7 +300,6 @@ export const storedAuthor = ({ kind, user, token }: Author): string =>
 export const authorBeside = (sender: string | null, by: Author | undefined): string | null =>
   by === undefined || (by.kind === "user" && by.user === sender) ? null : storedAuthor(by);
 
-/** The entry in a row. */
 export function entryOf(row: Omit<EntryRow, "world_id" | keyof AuditColumns> & { world: string }) {
   const { world, seq, tag, at, type, author, detail, data } = row;
   return {

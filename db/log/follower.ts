@@ -23,7 +23,6 @@ const MAX_EARLY = 1_000;
 const FIRST_PAUSE = 50;
 const LONGEST_PAUSE = 2_000;
 
-/** Gets the entries of a {@link Follower}. None of its functions may throw. */
 export interface FollowerListener<E extends Logged> {
   /** Gets each entry once, in the order of the log. */
   apply(entry: E): void;
@@ -37,7 +36,6 @@ export interface FollowerListener<E extends Logged> {
   failed(error: unknown): void;
 }
 
-/** A world that is followed. */
 interface Followed<E extends Logged> {
   /** How often it was asked for. */
   holders: number;
@@ -54,7 +52,6 @@ interface Followed<E extends Logged> {
   isReading: boolean;
   /** Whether there was a reason to read once more since that read began. */
   hasMore: boolean;
-  /** How often it was reset. */
   resets: number;
   /** When a check that found nothing newer than the cursor began. */
   confirmed: number;
@@ -66,7 +63,6 @@ interface Followed<E extends Logged> {
   start: Started;
 }
 
-/** A promise, and the function that resolves it. */
 interface Started {
   readonly promise: Promise<void>;
   readonly resolve: () => void;
@@ -89,11 +85,8 @@ export class Follower<E extends Logged> {
   readonly #listener: FollowerListener<E>;
   readonly #worlds = new Map<string, Followed<E>>();
   #stopCheck = () => {};
-  /** When the last check began. */
   #checked: number;
-  /** The history of the store at the last look. */
   #history: History | undefined;
-  /** The state of the store at the last look, if it has one. */
   #state: number | undefined;
   /** Whether an entry was applied since the last look. */
   #moved = false;

@@ -155,12 +155,10 @@ const TRUST = 1000;
 /** How long a write waits at most until its entries were applied here, in milliseconds. */
 const PATIENCE = 250;
 
-/** The parts of {@link LogEvents}. */
 interface LogEventsParts {
   readonly bus: Bus;
   readonly log: LogReads<Entry>;
   readonly clock?: Clock;
-  /** Takes the error of a listener. */
   readonly onFault: (error: unknown) => void;
   /** Gets why the log could not be read. The read is repeated. */
   readonly onUnread?: (error: unknown) => void;
@@ -179,7 +177,6 @@ export class LogEvents implements Events {
   readonly #follower: Follower<Entry>;
   readonly #onFault: (error: unknown) => void;
   readonly #listeners = new Set<Listener>();
-  /** The listeners of one world each. */
   readonly #ofWorlds = new Map<string, Set<Listener>>();
   readonly #waiting = new Map<string, Set<Waiting>>();
   /** The event that listeners get now, and the ones that came meanwhile. */

@@ -1,4 +1,3 @@
-/** A position in the log of a world. */
 export interface Position {
   /** The number of an entry; 0 before the first. */
   readonly seq: number;

@@ -8,7 +8,6 @@ import { syncFolder } from "../local/disk.js";
 import { exists, withLockedFolder } from "../local/work-folder.js";
 import { ArchiveError } from "./manifest.js";
 
-/** A file to be written into an archive. */
 export interface NewEntry {
   path: string;
   /** The exact size of the content, in bytes. */

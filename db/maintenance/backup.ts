@@ -22,7 +22,6 @@ import { partsOf, type RowCounts, rowCountsOf } from "./table-rows.js";
 /** After how many attempts a backup gives up. */
 const ATTEMPTS = 5;
 
-/** The contents of a backup. */
 export interface Backup extends RowCounts {
   /** The size of all files, in bytes. */
   bytes: number;

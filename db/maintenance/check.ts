@@ -11,14 +11,12 @@ import { NO_ROWS, type RowCounts } from "./table-rows.js";
 /** How many files without a record are looked at together. */
 const SUSPECTS = 1000;
 
-/** Something that is wrong with the data. */
 interface Finding {
   /** `database`, or the key of a file. */
   subject: string;
   problem: string;
 }
 
-/** The result of a check. */
 interface Inspection extends RowCounts {
   /** The size of all files, in bytes. */
   bytes: number;

@@ -11,7 +11,6 @@ import { ArchiveError } from "./manifest.js";
 
 /** Where a restore brings a backup. It is empty at first. */
 export interface Destination {
-  /** Its name in messages. */
   readonly name: string;
   readonly tables: TableTarget;
   readonly files: FileStore;

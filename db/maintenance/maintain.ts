@@ -34,7 +34,6 @@ const LIMIT_MS = 3_600_000;
 /** How often it is tried again while something keeps it from its work, each after a moment. */
 const TRIES = 50;
 
-/** What {@link maintain} did. */
 interface Maintained {
   /** When the first of what was left had been erased; null if nothing was left. */
   erased_at: string | null;

@@ -22,7 +22,6 @@ const LATEST_TIME = 8.64e15;
 /** The archive is not valid, or cannot be made. The message is one line for the operator. */
 export class ArchiveError extends Failure {}
 
-/** The kind of an archive's entry, by its path. */
 type Entry =
   | { kind: "manifest" }
   | { kind: "file"; key: string }
@@ -37,7 +36,6 @@ export function entryAt(path: string): Entry | undefined {
   return table && { kind: "rows", table, part: Number(part) };
 }
 
-/** The path of a file in an archive. */
 export const pathOfFile = (key: string): string => MEDIA + key;
 
 /** The path of a part of the rows of a table. Parts count from 1. */
@@ -59,7 +57,6 @@ export type Member = Static<typeof Member>;
 const TableRows = Type.Object({
   name: Type.String(),
   columns: Type.Array(Type.String()),
-  /** How many. */
   rows: Count,
   /** Of all its parts, one after the other. */
   sha256: Sha256,
@@ -76,18 +73,15 @@ const Manifest = Type.Object({
   /** When the backup was made, as `Date.prototype.toISOString` writes it. */
   created: Type.RegExp(/^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z$/),
   members: Type.Array(Member),
-  /** The version of Foyer that made it. */
   foyer: Type.String(),
   tables: Type.Array(TableRows),
 });
 
-/** The declared contents of an archive. */
 export interface Contents {
   members: Member[];
   tables: TableRows[];
 }
 
-/** The manifest of an archive with these files and rows, as JSON. */
 export function manifestOf(
   foyer: string,
   created: Date,

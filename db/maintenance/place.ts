@@ -15,13 +15,11 @@ export interface Place extends EngineChoice {
 
 /** The engines of a place, for a backup or a restore. Nothing is open yet. */
 interface Maintenance {
-  /** The name of the place in messages. */
   readonly name: string;
   /** The rows of this moment. A copy of them may go into a folder. */
   source(scratch: string, report: Report): Promise<TableSource>;
   /** The files that are there. */
   files(): Promise<FileStore>;
-  /** The place, which must be empty. */
   destination(): Promise<Destination>;
 }
 

@@ -11,9 +11,7 @@ import { openMaintenance, type Place } from "./place.js";
 import { type RowCounts, rowCountsOf, rowsIn } from "./table-rows.js";
 import { verifyArchive } from "./verify.js";
 
-/** The result of a restore. */
 interface Restored extends RowCounts {
-  /** The name of the place in messages. */
   name: string;
   /** How many files did not get their times back, because the file system refused them. */
   untimed: number;

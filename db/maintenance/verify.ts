@@ -56,7 +56,6 @@ function manifestText(entry: ReadEntry): Promise<string> {
   return text(entry as AsyncIterable<Buffer>);
 }
 
-/** The contents that were seen in an archive so far. */
 class Seen {
   readonly #files = new Map<string, { size: number; sha256: string }>();
   readonly #tables = new Map<string, { rows: number; hash: Hash }>();

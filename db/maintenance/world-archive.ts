@@ -88,7 +88,6 @@ async function* withEnds(lines: AsyncIterable<string>): AsyncGenerator<string> {
   for await (const line of lines) yield `${line}\n`;
 }
 
-/** What an archive has. */
 interface Archived {
   document: FileHandle;
   files: ReadonlyMap<string, StoredBytes>;

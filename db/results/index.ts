@@ -9,7 +9,6 @@ import { people } from "./people.js";
 
 // What is left of an event. HTTP and commands print the same records.
 
-/** Every kind of results, by its name in addresses. */
 export const kinds = {
   people,
   chat,
@@ -40,17 +39,14 @@ export const reportNames = Object.keys(kindOf) as ReportName[];
 /** The results that a report lists. */
 export const resultOf = (name: ReportName): ResultsKind => kindOf[name];
 
-/** What a report lists, and how. */
 export interface Report {
   readonly name: ReportName;
   readonly format: "csv" | "xlsx";
-  /** Only of the room with this id. */
   readonly room?: string | undefined;
 }
 
 /** The address of a report, with the rights of the person who asked for it. */
 export interface SealedReport extends Report {
-  /** The id of that person. */
   readonly user: string;
   readonly traits: readonly string[];
   /** In milliseconds since 1970. */

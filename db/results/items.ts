@@ -3,7 +3,6 @@ import type { Question } from "../contract/questions.js";
 import type { Store } from "../contract/store.js";
 import { displayNames, type NamedRoom, pages, results, timeOf } from "./results.js";
 
-/** The names of the columns, and of the fields of the JSON. */
 const QUESTION_COLUMNS = [
   "id",
   "room_id",
@@ -45,7 +44,6 @@ const questionsIn = (store: Store, world: string, room: NamedRoom) =>
     return questions.map((question) => toQuestion(question, room, names));
   });
 
-/** The questions of rooms with their votes. */
 export const questions = results({
   inRooms: ["question.read", "question.moderate"],
   columns: QUESTION_COLUMNS,
@@ -123,7 +121,6 @@ async function* pollsIn(store: Store, world: string, room: NamedRoom) {
   }
 }
 
-/** The polls of rooms with their results. */
 export const polls = results({
   inRooms: ["poll.read", "poll.manage"],
   columns: POLL_COLUMNS,

@@ -43,13 +43,11 @@ export const inviteEnded = (room: string): Act => ({
   subject: { room_id: room },
 });
 
-/** A screen got a user. */
 export const kioskCreated = (user: string): Act => ({
   type: "kiosk.created",
   subject: { user_id: user },
 });
 
-/** A token of a screen was shown. */
 export const kioskToken = (user: string): Act => ({
   type: "token.created",
   subject: { user_id: user },

@@ -2,7 +2,6 @@ import type { Channel, ChatEvent, ChatEventType, Delivery, Mark } from "../contr
 import { StoreError } from "../contract/store.js";
 import { frozen } from "./versions.js";
 
-/** A channel as it is stored. */
 export interface ChannelRow {
   /** Names the channel in the other tables. */
   number: number;
@@ -56,11 +55,9 @@ export const POLL = 2;
 /** How many reactions an event may have. */
 export const MAX_REACTIONS = 1000;
 
-/** The error about more of them. */
 export const tooManyReactions = () =>
   new StoreError("quota", `An event may have ${MAX_REACTIONS} reactions.`, "reactions");
 
-/** A reaction to add or to remove. */
 export interface ReactionChange {
   user: string;
   reaction: string;
@@ -94,7 +91,6 @@ export const laterMark = <M extends Mark>(one: M, other: Mark): M => ({
 /** The content of a deleted message, and of the event that deletes it. */
 export const DELETED = JSON.stringify({ type: "deleted" });
 
-/** The channel in a row. */
 export const toChannel = (row: Pick<ChannelRow, "id" | "direct" | "last_message">): Channel => ({
   id: row.id,
   direct: row.direct === null ? undefined : Object.freeze(row.direct.split(",")),
@@ -104,10 +100,8 @@ export const toChannel = (row: Pick<ChannelRow, "id" | "direct" | "last_message"
 /** The set of members of a direct channel, as it is stored. */
 export const directOf = (users: readonly string[]): string => [...users].sort().join(",");
 
-/** The error about a page beyond {@link MAX_PAGE}. */
 export const tooLarge = () => new StoreError("large", "The page is too large.");
 
-/** The events in rows of one channel. */
 export function toEvents(
   channel: string,
   rows: readonly EventRow[],
@@ -134,7 +128,6 @@ export function toEvents(
   );
 }
 
-/** The deliveries in rows of one channel. */
 export function toDeliveries(
   channel: string,
   rows: readonly DeliveryRow[],
@@ -161,7 +154,6 @@ function usersByReaction(rows: ReactionRow[]): ChatEvent["reactions"] {
   return frozen(Object.fromEntries(byReaction));
 }
 
-/** An event to store. */
 export interface NewEvent {
   type: number;
   sender: string;

@@ -77,7 +77,6 @@ const WORDS = {
   resultsUnreadable: ({ id }) => `the results of the poll ${id} cannot be read`,
 } satisfies Record<string, (found: Found) => string>;
 
-/** The forms in which the engines differ. */
 export interface Dialect {
   /** The events of chat that are not over, with `content` NULL where it was erased or replaced. */
   events: string;
@@ -233,7 +232,6 @@ const rulesOf = (dialect: Dialect): Record<keyof typeof WORDS, string> => {
   };
 };
 
-/** The rules in the SQL of an engine, each with its words. */
 export const rulesIn = (dialect: Dialect): [sql: string, words: (found: Found) => string][] =>
   Object.entries(rulesOf(dialect)).map(([name, sql]) => [sql, WORDS[name as keyof typeof WORDS]]);
 

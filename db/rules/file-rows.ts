@@ -32,7 +32,6 @@ export const hostOf = (address: string | undefined): string[] => {
   return URL.canParse(url) ? [new URL(url).host] : [];
 };
 
-/** A file as it is stored. */
 export interface FileRow {
   key: string;
   size: number;
@@ -42,10 +41,8 @@ export interface FileRow {
   number: number;
 }
 
-/** The columns of a {@link FileRow}. */
 export const FILE_COLUMNS = "key, size, sha256, user_id, created, number";
 
-/** The file in a row. */
 export const toFile = ({ key, size, sha256, user_id, created, number }: FileRow): FileRecord => ({
   id: fileIdOf(key),
   key,

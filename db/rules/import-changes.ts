@@ -22,7 +22,6 @@ import { PlaceChanges } from "./program-views.js";
 // An import is planned from a snapshot, in a thread, as the comparison takes long. The write then
 // looks whether the world is still as it was.
 
-/** A room, as imports find it. */
 interface NamedRoom {
   readonly id: string;
   readonly name: string;
@@ -50,7 +49,6 @@ export const roomsDigest = (rooms: readonly NamedRoom[]): string => {
   return createHash("sha256").update(text).digest("base64url");
 };
 
-/** What a document refers to. */
 export function referencesIn({ speakers }: ProgramDocument): ImportReferences {
   const all = (values: (string | null | undefined)[]) => [
     ...new Set(values.filter((value) => typeof value === "string")),
@@ -68,7 +66,6 @@ export interface PlannedImport {
   readonly changes: ImportChanges | undefined;
 }
 
-/** Plans an import. */
 export function planChanges(
   document: ProgramDocument,
   basis: ImportBasis,
@@ -103,13 +100,11 @@ export function planChanges(
   return { result, changes };
 }
 
-/** The program before an import. */
 interface Before {
   readonly sessions: readonly Session[];
   readonly speakers: readonly Speaker[];
 }
 
-/** The rows that an import writes. */
 interface After {
   readonly sessions: readonly SessionRow[];
   readonly speakers: readonly SpeakerRow[];
@@ -127,7 +122,6 @@ function rowsAfter({ sessions, speakers }: ImportPlan, { revisions }: ImportBasi
   };
 }
 
-/** The size of a program after an import. */
 function sizeAfter(before: Before, after: After, { sessions, speakers }: ImportPlan): ProgramSize {
   const charactersOf = (rows: readonly (SessionRow | SpeakerRow)[]) =>
     rows.reduce((sum, row) => sum + sizeOfRow(row), 0);
@@ -147,7 +141,6 @@ function sizeAfter(before: Before, after: After, { sessions, speakers }: ImportP
   };
 }
 
-/** Where an import changes the program. */
 function placesOf(before: Before, { sessions, speakers }: ImportPlan) {
   const former = new Map(before.sessions.map((one) => [one.id, one]));
   const changes = new PlaceChanges();

@@ -22,11 +22,9 @@ export interface PollRow extends Omit<Poll, "is_pinned" | "options" | "results">
   results: string | null;
 }
 
-/** An option as it is stored. */
 export interface OptionRow extends PollOption {
   /** Names the option in the table of votes, and counts up. */
   number: number;
-  /** The number of its poll. */
   poll: number;
   votes: number;
 }
@@ -42,7 +40,6 @@ export const POLL_FIELDS = [
   "results",
 ] as const satisfies readonly (keyof PollRow)[];
 
-/** The columns of a {@link PollRow}, of `polls AS p`. */
 export const POLL_COLUMNS = `p.number, p.room_id AS room, ${POLL_FIELDS.map((name) => `p.${name}`).join()}`;
 
 /** The columns of an {@link OptionRow}, of `poll_options AS o`, and the order of options. */
@@ -85,12 +82,10 @@ export const POLL_OVERHEAD = 100;
 
 // What engines share that write polls.
 
-/** A poll that is to be stored. */
 interface NewPoll {
   row: Omit<PollRow, "number">;
   /** In the order in which they get their numbers. */
   options: SavedOption[];
-  /** What it looks like. */
   poll: Poll;
 }
 
@@ -199,7 +194,6 @@ export function castIn(
 
 const refused = (reason: string) => new StoreError("denied", reason, "poll");
 
-/** The error about a poll that cannot become a choice of one. */
 export const severalChosen = () =>
   new StoreError("denied", "Some people have chosen several options.", "poll_type");
 
@@ -214,7 +208,6 @@ export type SavedOption = Pick<OptionRow, "id" | "content" | "order"> & {
 /** An option whose order may have to be found. */
 type Unplaced = Omit<SavedOption, "order"> & { order: number | undefined };
 
-/** The changes of the options of a poll. */
 export interface OptionPlan {
   kept: SavedOption[];
   removed: OptionRow[];

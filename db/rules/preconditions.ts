@@ -12,7 +12,6 @@ export interface Place {
 export const PLACE = `EXISTS (SELECT 1 FROM rooms WHERE world_id = $1 AND id = $2) AS "hasRoom",
   (SELECT moderation_state FROM users WHERE world_id = $1 AND id = $3 AND ${IS_KNOWN}) AS "userState"`;
 
-/** Selects a {@link Place}. */
 export const FIND_PLACE = `SELECT ${PLACE}`;
 
 /** @throws {StoreError} `absent` on `room`. */

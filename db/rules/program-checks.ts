@@ -24,7 +24,6 @@ const isAddress = (url: string): boolean => url.startsWith("/") || URL.canParse(
 
 const BAD_ADDRESS = "Must be an address that can be followed.";
 
-/** What is wrong with the addresses of some links. */
 const linkFaults = (links: readonly { url: string }[]): Found =>
   links.flatMap(({ url }, i): Found => (isAddress(url) ? [] : [[`links.${i}.url`, BAD_ADDRESS]]));
 
@@ -89,7 +88,6 @@ export function eventFaults({
   return faultsOf(found);
 }
 
-/** What a session may refer to. */
 export interface SessionContext {
   readonly isRoom: (id: string) => boolean;
   readonly isSpeaker: (id: string) => boolean;
@@ -97,7 +95,6 @@ export interface SessionContext {
   readonly imported: (importId: string) => string | undefined;
 }
 
-/** What is wrong with a session beside its times. */
 export function sessionFaults(
   session: Session,
   { isRoom, isSpeaker, imported }: SessionContext,
@@ -132,7 +129,6 @@ export function sessionFaults(
   return faultsOf(found);
 }
 
-/** What a speaker may refer to. */
 export interface SpeakerContext {
   readonly isUser: (id: string) => boolean;
   readonly isUpload: (url: string) => boolean;
@@ -140,7 +136,6 @@ export interface SpeakerContext {
   readonly imported: (importId: string) => string | undefined;
 }
 
-/** What is wrong with a speaker. */
 export function speakerFaults(
   { id, links, picture, user_id, import_id }: Speaker,
   { isUser, isUpload, imported }: SpeakerContext,
@@ -164,10 +159,8 @@ export const refused = (faults: Faults): Refused => {
   return { faults, ...(isTaken && { problem: "taken" }) };
 };
 
-/** A refusal as the program would be too large. */
 export const refusedSize = (faults: Faults): Refused => ({ faults, problem: "quota" });
 
-/** How much a world has of its program. */
 export interface ProgramSize {
   readonly sessions: number;
   readonly speakers: number;
@@ -175,7 +168,6 @@ export interface ProgramSize {
   readonly characters: number;
 }
 
-/** Whether a program is too large. */
 export function sizeFaults(size: ProgramSize): Faults | undefined {
   for (const kind of ["sessions", "speakers"] as const) {
     if (size[kind] > MAX_PROGRAM) {

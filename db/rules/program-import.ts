@@ -42,12 +42,10 @@ export interface ImportPlan {
     /** Ids. */
     deleted: string[];
   };
-  /** Whether there is nothing to write. */
   isEmpty: boolean;
   result: ImportResult;
 }
 
-/** Decides what an import does. */
 export function planImport(
   document: ProgramDocument,
   present: PresentProgram,
@@ -144,7 +142,6 @@ function missingOf(
   return deleted.sort((a, b) => (a.import_id! < b.import_id! ? -1 : 1)).map(({ id }) => id);
 }
 
-/** Tells whether a session is in a room that the caller may not see. */
 function hiddenFrom(rooms: PresentProgram["rooms"]) {
   const visible = new Set(rooms.map(({ id }) => id));
   return ({ room_id }: Session): boolean => room_id !== null && !visible.has(room_id);

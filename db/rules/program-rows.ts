@@ -42,7 +42,6 @@ export interface SpeakerRow {
 /** The times as the columns have them. They were checked. */
 const columnOf = (time: string | null): number | null => (time === null ? null : timeIn(time)!);
 
-/** The session in a row. */
 export function sessionIn(row: SessionRow): Session {
   const detail = JSON.parse(row.detail) as Omit<Session, keyof SessionRow>;
   return {
@@ -71,7 +70,6 @@ export function sessionIn(row: SessionRow): Session {
 export const sessionOf = (row: SessionRow): Versioned<Session> =>
   versionOf(sessionIn(row), row.revision);
 
-/** The row of a session. */
 export function sessionRow(session: Session, revision: number): SessionRow {
   const { id, import_id, room_id, starts_at, ends_at, state, title, ...rest } = session;
   return {
@@ -87,7 +85,6 @@ export function sessionRow(session: Session, revision: number): SessionRow {
   };
 }
 
-/** The speaker in a row. */
 export function speakerIn(row: SpeakerRow): Speaker {
   const detail = JSON.parse(row.detail) as Omit<Speaker, keyof SpeakerRow>;
   return {
@@ -106,7 +103,6 @@ export function speakerIn(row: SpeakerRow): Speaker {
 export const speakerOf = (row: SpeakerRow): Versioned<Speaker> =>
   versionOf(speakerIn(row), row.revision);
 
-/** The row of a speaker. */
 export function speakerRow(speaker: Speaker, revision: number): SpeakerRow {
   const { id, import_id, user_id, picture, name, ...rest } = speaker;
   const detail = JSON.stringify(rest);
@@ -120,7 +116,6 @@ const versionOf = <T extends object>(value: T, revision: number): Versioned<T> =
     revision,
   );
 
-/** A new session with the defaults of all fields that are not given. */
 export const newSession = (given: Partial<Session>): Session => ({
   id: randomUUID(),
   title: "",
@@ -143,7 +138,6 @@ export const newSession = (given: Partial<Session>): Session => ({
   ...given,
 });
 
-/** A new speaker with the defaults of all fields that are not given. */
 export const newSpeaker = (given: Partial<Speaker>): Speaker => ({
   id: randomUUID(),
   name: "",
@@ -166,7 +160,6 @@ export const isSameRow = <R extends SessionRow | SpeakerRow>(before: R, after: R
     (name) => name === "revision" || before[name] === after[name],
   );
 
-/** The names of the fields in which two states of a session or speaker differ. */
 export const changedFields = <T extends object>(before: T, after: T): string[] =>
   (Object.keys(after) as (keyof T & string)[]).filter(
     (name) => after[name] !== before[name] && !isDeepStrictEqual(after[name], before[name]),

@@ -12,7 +12,6 @@ import type { Versioned } from "../contract/store.js";
 /** A session as far as its place depends on it. */
 export type Placed = Pick<Session, "room_id" | "state">;
 
-/** The places at which a write changes a program. */
 export class PlaceChanges {
   /** By place, whether readers without `program.update` see the change. */
   protected readonly places: Map<Place, boolean>;
@@ -21,7 +20,6 @@ export class PlaceChanges {
     this.places = new Map(places);
   }
 
-  /** A session appears, changes, or goes. */
   session({ room_id, state }: Placed): void {
     const place = room_id ?? NO_ROOM;
     const isShown = this.places.get(place) || state === "public";
@@ -45,7 +43,6 @@ export class PlaceChanges {
 export interface Reader {
   /** Whether the reader holds `program.update`, and so sees drafts and all speakers. */
   readonly edits: boolean;
-  /** Whether the reader sees a room of the world. */
   readonly seesRoom: (id: string) => boolean;
 }
 
@@ -55,7 +52,6 @@ export const seesSession = (
   { room_id, state }: Pick<Session, "room_id" | "state">,
 ): boolean => (edits || state === "public") && (room_id === null || seesRoom(room_id));
 
-/** The part of a program that a reader sees. */
 interface SeenProgram {
   readonly sessions: readonly Versioned<Session>[];
   readonly speakers: readonly Versioned<Speaker>[];

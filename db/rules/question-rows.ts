@@ -2,7 +2,6 @@ import { randomUUID } from "node:crypto";
 import { isVisible } from "../../schemas/plain/items.js";
 import type { Question, QuestionChanges, QuestionDraft } from "../contract/questions.js";
 
-/** A question as it is stored. */
 export interface QuestionRow extends Omit<Question, "named" | "answered" | "is_pinned"> {
   /** Names the question in the other tables, and counts up. */
   number: number;
@@ -11,7 +10,6 @@ export interface QuestionRow extends Omit<Question, "named" | "answered" | "is_p
   is_pinned: number;
 }
 
-/** The columns of a {@link QuestionRow}, of `questions AS q`. */
 export const QUESTION_COLUMNS =
   "q.number, q.id, q.room_id AS room, q.sender, q.named, q.moderator, q.content, q.state, q.answered, q.is_pinned, q.timestamp, q.score";
 
@@ -25,7 +23,6 @@ export const seesQuestion = (
   all: boolean,
 ): boolean => all || isVisible(question) || question.sender === user;
 
-/** The question in a row. */
 export const toQuestion = (row: Omit<QuestionRow, "number">): Question => ({
   id: row.id,
   room: row.room,
@@ -40,7 +37,6 @@ export const toQuestion = (row: Omit<QuestionRow, "number">): Question => ({
   score: row.score,
 });
 
-/** The row of a new question, with a new id. */
 export const newQuestionRow = (
   room: string,
   { sender, content, state, named = false }: QuestionDraft,
@@ -58,7 +54,6 @@ export const newQuestionRow = (
   score: 0,
 });
 
-/** A question after a change. */
 export const changedQuestion = <R extends QuestionRow>(
   row: R,
   { content, state, answered, is_pinned }: QuestionChanges,

@@ -16,7 +16,6 @@ import { versioned } from "./versions.js";
 
 // All that the store says about a column of a room: see "A column of a room" in CONTRIBUTING.md.
 
-/** A room as lists show it. */
 export interface RoomRow {
   id: string;
   name: string;
@@ -35,7 +34,6 @@ export interface WholeRoomRow extends RoomRow {
   extras: string | null;
 }
 
-/** The names of the columns of a {@link RoomRow}. */
 export const ROOM_NAMES = [
   "id",
   "name",
@@ -151,7 +149,6 @@ export type OwnRoomRow = Omit<WholeRoomRow, "domain"> & {
   domain: string | null;
 };
 
-/** The row of a new room. */
 export const newRoomRow = (record: RoomRecord): OwnRoomRow => ({
   id: record.id,
   name: record.name,
@@ -237,11 +234,9 @@ export function roomFieldChanges(
   });
 }
 
-/** The fields of a new room, for the log. */
 export const newRoomChanges = (record: RoomRecord): FieldChange[] =>
   changesBetween(null, record, ROOM_FIELDS);
 
-/** Which room was deleted, for the log. */
 export const deletedRoomChanges = ({ name }: WholeRoomRow): FieldChange[] => [
   { field: "name", before: name, after: null },
 ];
@@ -286,6 +281,5 @@ export function orderedRooms(rooms: readonly string[], first: readonly string[])
   return [...new Set([...first.filter((id) => known.has(id)), ...rooms])];
 }
 
-/** The error about a room whose name another room of the world has. */
 export const takenName = (name: string): StoreError =>
   new StoreError("taken", `The name ${name} is taken.`, "name");

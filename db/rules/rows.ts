@@ -28,10 +28,8 @@ export interface UserRow extends PlainFields {
   client_state: string | null;
 }
 
-/** The columns of a {@link WorldRow}. */
 export const WORLD_COLUMNS = "id, title, config, permission_config, domain, revision";
 
-/** The columns of a {@link UserRow}. */
 export const USER_COLUMNS =
   "id, token_id, client_id, profile, traits, last_seen, moderation_state, client_state, pretalx_id, last_login";
 
@@ -122,7 +120,6 @@ export const parse = <T>(json: string): T => frozen(JSON.parse(json) as T);
 const worldJson = (row: WorldRow) =>
   `{"id":${JSON.stringify(row.id)},"title":${JSON.stringify(row.title)},"config":${row.config},"permission_config":${row.permission_config},"domain":${JSON.stringify(row.domain)}}`;
 
-/** The user in a row. */
 export const toUser = (row: UserRow): UserRecord =>
   recordOf(
     {
@@ -156,7 +153,6 @@ const storedOf = ({ profile, client_state }: UserRow) => ({
   client_state: client_state ?? "{}",
 });
 
-/** The user in a row, as lists show it. */
 export const toListed = (row: ListedUserRow): ListedUser =>
   recordOf(
     {
@@ -190,7 +186,6 @@ export function foldCase(text: string): string {
   return text.toLowerCase().toUpperCase();
 }
 
-/** Whether a row has the same values as before. */
 export function sameValues<T extends object>(old: T, row: T): boolean {
   return (Object.keys(row) as (keyof T)[]).every((k) => row[k] === old[k]);
 }

@@ -20,11 +20,9 @@ export const isInactive = (last_login: number | null, now: number): boolean =>
 /** Whether a row of the table of users is a person. */
 export const IS_PERSON = "(client_id IS NULL OR client_id NOT LIKE '%:%')";
 
-/** Whether a row of the table of users is of another kind. */
 export const isOfKind = (kind: UserKind): string =>
   kind === "person" ? IS_PERSON : `client_id LIKE '${kind}:%'`;
 
-/** The client ID of the user of a screen. */
 export const kioskId = (name: string): string => `kiosk:${name}`;
 
 /** The client ID of a person whom the link of a room let in. Each room knows another user. */
@@ -74,7 +72,6 @@ export function foldedFieldsIn(profile: string | null): string {
   }
 }
 
-/** Whether a folded term is in one of the folded fields. */
 export const isInField = (folded: string, marker: string, term: string): boolean =>
   (folded.split(marker, 2)[1] ?? "").split(FIELD, 1)[0]!.includes(term);
 
@@ -96,10 +93,8 @@ export const MAX_USER_PAGE = 4 * 1024 * 1024;
 /** How much of the blocked users is read, in characters of their profiles. */
 export const MAX_BLOCKED_SIZE = 1024 * 1024;
 
-/** The order of users in lists for users. */
 export const BY_NAME = "display_name_folded, id";
 
-/** The client state as it is stored. */
 export const stateJson = (state: Record<string, unknown> | undefined): string | null =>
   state && Object.keys(state).length > 0 ? JSON.stringify(state) : null;
 

@@ -88,7 +88,6 @@ export function expectFreeDomain(domain: string, rivals: readonly string[]): voi
   }
 }
 
-/** The error about a world whose id another one has. */
 export const takenWorld = (id: string): StoreError =>
   new StoreError("taken", `The id ${id} is taken.`, "id");
 

@@ -115,7 +115,6 @@ const LIST_DEADLINE = 20_000;
 /** The most bytes of an object that is read as a text: the keys of a world with 100,000 files. */
 const MAX_TEXT = 64 * 1024 * 1024;
 
-/** The metadata of an object. */
 export interface ObjectHead {
   size: number;
   modified: Date;
@@ -205,7 +204,6 @@ export class ObjectBucket {
     });
   }
 
-  /** Stores a small object. */
   async write(key: string, text: string): Promise<void> {
     const command = new PutObjectCommand({ ...this.#at(key), Body: text });
     await this.#run((abortSignal) => this.#writes.send(command, { abortSignal }));
@@ -249,7 +247,6 @@ export class ObjectBucket {
     }
   }
 
-  /** Removes an object, if there is one. */
   async remove(key: string): Promise<void> {
     const command = new DeleteObjectCommand(this.#at(key));
     await this.#run((abortSignal) => this.#writes.send(command, { abortSignal }));
@@ -311,7 +308,6 @@ export class ObjectBucket {
     return this.#run(() => signedLink(this.#reads, object, seconds));
   }
 
-  /** Ends all connections. */
   close(): void {
     this.#writes.destroy();
     this.#reads.destroy();
@@ -321,7 +317,6 @@ export class ObjectBucket {
     return { Bucket: this.#name, Key: key };
   }
 
-  /** Makes requests within a time, in milliseconds. */
   async #run<T>(requests: (signal: AbortSignal) => Promise<T>, deadline = DEADLINE): Promise<T> {
     try {
       return await withDeadline(requests, deadline);

@@ -5,14 +5,12 @@ import {
 } from "@aws-sdk/client-s3";
 import { isCount } from "../../../schemas/plain/shapes.js";
 
-/** An object as a list has it. */
 export interface ListedObject {
   key: string;
   size: number;
   modified: Date;
 }
 
-/** A page of a list. */
 export interface ObjectPage {
   objects: ListedObject[];
   /** By the clock of the server. */
@@ -63,5 +61,4 @@ export async function listPage(
 export const isTime = (time: Date | undefined): time is Date =>
   time !== undefined && !Number.isNaN(time.getTime());
 
-/** The error about an answer that lacks something, or has it wrongly. */
 export const malformed = (): Error => new Error("it does not answer like an S3 server");

@@ -30,7 +30,6 @@ const LAPSED = 5000;
 /** Whether a key is of this file and not of a stored file. */
 export const isOfWork = (key: string): boolean => key.startsWith(WORK);
 
-/** A note that is in the bucket. */
 export interface Note {
   /** @throws {StoreError} `unusable` if others may take its process for dead. */
   confirm(): void;
@@ -40,7 +39,6 @@ export interface Note {
   leave(): void;
 }
 
-/** The notes of one process. */
 export class Notes {
   readonly #bucket: ObjectBucket;
   #life: Promise<Life> | undefined;
@@ -50,12 +48,10 @@ export class Notes {
     this.#bucket = bucket;
   }
 
-  /** Notes one key. */
   ofKey(key: string): Promise<Note> {
     return this.#note(`${encodeURIComponent(key)}${NOTE}`, "");
   }
 
-  /** Notes several keys. */
   ofKeys(keys: readonly string[]): Promise<Note> {
     return this.#note(`${randomUUID()}${KEYS}`, keys.join("\n"));
   }
@@ -113,7 +109,6 @@ class Life {
     return life;
   }
 
-  /** Whether new notes may be made in it. */
   get isUsable(): boolean {
     return !this.#isOver && !this.#hasRemains && !this.#isLapsed();
   }
@@ -188,13 +183,11 @@ class Life {
 
 const clocks = () => ({ steady: performance.now(), wall: Date.now() });
 
-/** The notes of a life, of any process. */
 interface NotesOfLife {
   notes: string[];
   /** The age of its last sign of life, in milliseconds, by the clock of the server. */
   age: number;
   isOver: boolean;
-  /** The path of its sign of life. */
   alive: string;
 }
 
@@ -225,7 +218,6 @@ export const untilOver = ({ age }: NotesOfLife): number =>
   // Servers report the time in whole seconds.
   Math.max(0, DEAD - age) + 1000;
 
-/** The keys that a note names. */
 export async function keysOf(bucket: ObjectBucket, note: string): Promise<string[]> {
   if (note.endsWith(NOTE)) {
     const name = note.slice(note.lastIndexOf("/") + 1, -NOTE.length);

@@ -54,7 +54,6 @@ function clientOf(
   });
 }
 
-/** For uploads and small requests. */
 export const writingClient = (options: BucketOptions): S3Client =>
   clientOf(options, MAX_WRITES, SILENCE);
 

@@ -26,7 +26,6 @@ const IDENTITY = "foyer.json";
  */
 const MODIFIED = "foyer-modified";
 
-/** How many objects are removed at a time. */
 const REMOVALS = 16;
 
 /** The time between two sweeps while there are no notes, in milliseconds. */
@@ -229,12 +228,10 @@ function timeOf({ modified, metadata }: ObjectHead): Date {
   return isTime(time) ? time : modified;
 }
 
-/** Counts the bytes of a source, and computes their checksum, on the way. */
 class Measured {
   readonly #source: AsyncIterable<Uint8Array>;
   readonly #sha256 = createHash("sha256");
   #size = 0;
-  /** The error of the source. */
   failure?: { error: unknown };
 
   constructor(source: AsyncIterable<Uint8Array>) {

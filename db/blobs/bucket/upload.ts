@@ -55,7 +55,6 @@ interface Stored {
   ETag?: string | undefined;
 }
 
-/** Stores an object as it is, or in several parts. */
 async function store(
   send: S3Client["send"],
   object: Omit<PutObjectCommandInput, "Body">,

@@ -48,7 +48,6 @@ const keyIn = (note: string) => decodeURIComponent(note.slice(0, -NOTE.length));
  * created before the folder and deleted after it.
  */
 export class LocalFiles implements FileStore {
-  /** The folder of all files. */
   readonly root: string;
   readonly #work: WorkFolder;
   readonly #settled = new Set<string>();
@@ -202,7 +201,6 @@ export class LocalFiles implements FileStore {
     return this.#work.close((names) => names.some(isNote));
   }
 
-  /** Moves a file into a folder, and creates the folder if needed. */
   async #move(from: string, to: string): Promise<void> {
     const folder = dirname(to);
     // Once in each process: another one may have created it and crashed before the sync.

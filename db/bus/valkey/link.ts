@@ -8,7 +8,6 @@ const CONNECT_TIMEOUT = 3000;
 const FIRST_PAUSE = 50;
 const LONGEST_PAUSE = 1000;
 
-/** Why a connection is given up that may be dead. */
 export const SILENT = "No answer.";
 
 /** How many commands may wait for their answers. */
@@ -31,14 +30,12 @@ const connectTo = (createClient: CreateClient, url: string) =>
     maintNotifications: "disabled",
   });
 
-/** A connection that sends and listens. */
 export type Client = ReturnType<typeof connectTo>;
 
 interface LinkParts {
   url: string;
   /** Runs on each new connection before it is used. If it fails, so does the connection. */
   prepare: (client: Client) => Promise<void>;
-  /** There is a connection. */
   onUp: () => void;
 }
 
@@ -56,12 +53,10 @@ export class Link {
     detach(this.#keep());
   }
 
-  /** The connection; undefined while there is none. */
   get client(): Client | undefined {
     return this.#client?.isReady ? this.#client : undefined;
   }
 
-  /** Why the last connection failed or was lost. */
   get fault(): unknown {
     return this.#fault;
   }
@@ -128,7 +123,6 @@ export class Link {
   }
 }
 
-/** Why a connection failed, in one line. */
 export function reasonOf(fault: unknown): string {
   const { message, code } = (fault ?? {}) as Partial<NodeJS.ErrnoException>;
   return (message || code || "no answer").replace(/\s+/g, " ");

@@ -2,14 +2,7 @@ import { received, type Sent } from "../shapes.js";
 import type { Client } from "./link.js";
 import { whole } from "./outbox.js";
 
-/** The purpose of an envelope. */
-type Kind =
-  /** It has messages. */
-  | "messages"
-  /** The process lives. */
-  | "alive"
-  /** The process ends. */
-  | "bye";
+type Kind = "messages" | "alive" | "bye";
 
 /** The unit that one process sends through one channel of Valkey. */
 export interface Envelope {
@@ -55,7 +48,6 @@ export function messagesOf({ body }: Envelope, world: string | undefined): Sent[
 }
 
 interface ChannelsParts {
-  /** The prefix of all channel names. */
   prefix: string;
   /** Takes messages of the channel of a world, or of all processes. It must not throw. */
   onMessage: (text: string, world: string | undefined) => void;
@@ -67,7 +59,6 @@ interface ChannelsParts {
 interface Joined {
   /** How often it was joined, less how often it was left. */
   holders: number;
-  /** Whether Valkey has confirmed the subscription. */
   isConfirmed: boolean;
 }
 

@@ -29,7 +29,6 @@ export class Outbox {
   readonly #send: Send;
   readonly #due = new Map<string, Due>();
   #turn: NodeJS.Immediate | undefined;
-  /** How many bytes are on their way. */
   #unsent = 0;
 
   constructor(send: Send) {
@@ -46,7 +45,6 @@ export class Outbox {
     else this.#turn ??= setImmediate(() => this.flush());
   }
 
-  /** Sends the collected messages. */
   flush(): void {
     clearImmediate(this.#turn);
     this.#turn = undefined;

@@ -46,7 +46,6 @@ export class Identity {
     this.#value = value;
   }
 
-  /** Puts it back if Valkey has lost it. */
   putBack(client: Client): void {
     client.set(this.#key, this.#value, { condition: "NX" }).catch(() => {});
   }
@@ -63,10 +62,8 @@ interface PeersParts {
   onEnded: (process: string) => void;
 }
 
-/** The other processes that share a Valkey. */
 class Peers {
   readonly #parts: PeersParts;
-  /** When each was heard last. */
   readonly #heard = new Map<string, number>();
 
   constructor(parts: PeersParts) {
@@ -84,12 +81,10 @@ class Peers {
     if (isNew) this.#parts.onBegan(process);
   }
 
-  /** Notes that another process has ended. */
   end(process: string): void {
     if (this.#heard.delete(process)) this.#parts.onEnded(process);
   }
 
-  /** Ends the processes that were silent for too long. */
   endSilent(now: number): void {
     for (const [process, at] of this.#heard) {
       if (now - at > SILENCE) this.end(process);
@@ -217,7 +212,6 @@ export class ValkeyBus implements Bus {
     throw new StoreError("unusable", unreachable(options.url, fault));
   }
 
-  /** Whether messages reach the others now. */
   get connected(): boolean {
     return this.#connected && this.#link.client !== undefined;
   }
@@ -297,7 +291,6 @@ export class ValkeyBus implements Bus {
     if (client) this.#identity.putBack(client);
   }
 
-  /** Sends the heartbeat of this process. */
   #live(): void {
     clearImmediate(this.#answer);
     this.#answer = undefined;

@@ -17,10 +17,8 @@ import type { DomainLog, EngineWrites } from "../domain.js";
 import type { Sql } from "../sql.js";
 import { readEvent, readReactions } from "./event-reads.js";
 
-/** The columns of a {@link ChannelRow}, of `chat_channels AS c`. */
 export const CHANNEL_COLUMNS = "c.number, c.id, c.direct, c.last_event, c.last_message";
 
-/** Selects a channel. */
 export const FIND_CHANNEL = `SELECT ${CHANNEL_COLUMNS} FROM chat_channels AS c
   WHERE c.world_id = $1 AND c.id = $2`;
 
@@ -59,13 +57,11 @@ async function claimDirect(
   return { channel: await createChannel(sql, world, randomUUID(), direct), isNew: true };
 }
 
-/** A user in a channel. */
 interface Participant {
   /** Undefined for the channel of a room without any event yet. */
   channel: ChannelRow | undefined;
   /** The moderation state; null for an unknown user. */
   state: string | null;
-  /** Whether the membership lasts. */
   isMember: boolean;
 }
 
@@ -154,7 +150,6 @@ const ADD_REACTION =
 const REMOVE_REACTION = `DELETE FROM chat_reactions
   WHERE world_id = $1 AND event = $2 AND reaction = $3 AND user_id = $4`;
 
-/** The writes of members and reactions. */
 export function memberWrites(sql: Sql, log: DomainLog, own: EngineWrites) {
   const addMembers = (
     world: string,

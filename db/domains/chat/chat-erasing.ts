@@ -41,7 +41,6 @@ export const removeChannelsOfWorld = (
   limit: number,
 ): Promise<number> => removeChannels(sql, log, OF_WORLD, [world, limit]);
 
-/** Removes the channel of a room. */
 export const removeChannelOfRoom = (
   sql: Sql,
   log: Pick<DomainLog, "erased">,
@@ -114,7 +113,6 @@ const texts = perEngine(({ isPresent, idInWorld, blank, remove }) => {
 const noteErased = (log: Pick<DomainLog, "erased">) =>
   log.erased("chat_events", "chat_edits", "chat_reactions", "chat_notifications");
 
-/** The writes that erase events. */
 export function chatErasures(sql: Sql, log: DomainLog) {
   const { last, sent, empty, forget, expired } = texts(sql);
   return {
@@ -177,7 +175,6 @@ async function eraseOldest(
 /** A deleted channel of which events are left. */
 interface Remains {
   world: string;
-  /** Its number. */
   channel: number;
 }
 

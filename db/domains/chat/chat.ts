@@ -88,7 +88,6 @@ async function readUnread(sql: Sql, world: string, user: string): Promise<Unread
   return { marks, notifications: notifications.reverse() };
 }
 
-/** The reads of chat. */
 const chatReads = (sql: Reading) => ({
   lastId: async (world: string): Promise<number> => (await sql.value<number>(last(sql), [world]))!,
 
@@ -172,7 +171,6 @@ const texts = perEngine(({ isPresent, blank }) => ({
     WHERE ${OF_CHANNEL} AND e.replaces = $3 AND e.deleted = 0`,
 }));
 
-/** The writes of messages. */
 function messageWrites(sql: Sql, log: DomainLog, own: EngineWrites) {
   const { find, blank, remove, removeEdits } = texts(sql);
 

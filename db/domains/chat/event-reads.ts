@@ -46,17 +46,14 @@ const DIALECTS: Readonly<Record<Sql["engine"], EventDialect>> = {
   },
 };
 
-/** Makes the texts of statements once for each engine. */
 export const perEngine = <T>(
   make: (dialect: EventDialect) => T,
 ): ((sql: Pick<Sql, "engine">) => T) => eachEngine(DIALECTS, make);
 
-/** The columns of an {@link EventRow}. */
 export const COLUMNS = `e.id, e.type, e.sender, e.timestamp, e.replaces, e.deleted,
   coalesce(last.content, e.content) AS content,
   CASE WHEN e.replaces IS NULL THEN last.timestamp END AS edited`;
 
-/** The last edit of each event. */
 export const LAST = `LEFT JOIN chat_edits AS edits
     ON edits.world_id = $1 AND edits.event = coalesce(e.replaces, e.id)
   LEFT JOIN chat_events AS last
@@ -140,7 +137,6 @@ export async function readReactions(
   return rows;
 }
 
-/** One event of a channel, without its reactions. */
 export const readEvent = async (
   sql: Sql,
   world: string,

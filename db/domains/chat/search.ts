@@ -114,7 +114,6 @@ export async function searchMessages(
   return { rows: toEvents(id, rows, await readReactions(sql, world, rows)) };
 }
 
-/** Indexes the next messages of a channel. */
 export async function indexMessages(sql: Sql, world: string, id: string): Promise<void> {
   const channel = await sql.one<SearchedChannel>(FIND, [world, id]);
   if (!channel) return;
@@ -138,7 +137,6 @@ export async function indexMessages(sql: Sql, world: string, id: string): Promis
   await sql.run(SET_SEARCHED, [world, number, last]);
 }
 
-/** Gives an indexed message the words of its new content. */
 export async function reindexMessage(
   sql: Sql,
   log: Pick<DomainLog, "erased">,
@@ -151,7 +149,6 @@ export async function reindexMessage(
   if ((await sql.run(texts(sql).change, params)) > 0) log.erased("chat_words");
 }
 
-/** Removes messages from the index. */
 export async function unindexMessages(
   sql: Sql,
   log: Pick<DomainLog, "erased">,

@@ -71,7 +71,6 @@ const FILE_BYTES = `UPDATE worlds SET file_bytes = (SELECT coalesce(sum(size), 0
 
 const SHOWN = "UPDATE world_ids SET touched = NULL WHERE id = $1 AND touched IS NOT NULL";
 
-/** The writes of an import: each is one slice of it. */
 const copyWrites = (sql: Sql, log: DomainLog) => ({
   /**
    * Takes the id of a world that is not shown yet.

@@ -143,7 +143,6 @@ function storedTable(table: Table): Table {
   return { ...table, columns: table.columns.filter(({ name }) => name !== counter) };
 }
 
-/** The rows of a document on their way into the tables. */
 class Walk {
   readonly #target: Target;
   #world: WorldRow | undefined;

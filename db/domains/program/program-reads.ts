@@ -50,7 +50,6 @@ export const knownSpeakers = async (
 ): Promise<ReadonlySet<string>> =>
   new Set(ids.length === 0 ? [] : await sql.column<string>(IDS, [world, [...ids]]));
 
-/** What some speakers refer to. */
 interface SpeakerReferences {
   readonly isUser: (id: string) => boolean;
   readonly isUpload: (url: string) => boolean;
@@ -101,7 +100,6 @@ interface Size {
   characters: number;
 }
 
-/** What a write adds to a program. */
 interface Growth {
   readonly sessions?: number;
   readonly speakers?: number;
@@ -144,7 +142,6 @@ const FAVORITES = `SELECT session_id FROM program_favorites
 /** How much of programs is kept, in characters. The largest program takes a half. */
 const KEPT = 64 * 1024 * 1024;
 
-/** A program as it was read. */
 interface Known {
   readonly stamp: string;
   readonly program: Program;

@@ -25,7 +25,6 @@ const ADD = `INSERT INTO program_favorites (world_id, user_id, session_id) VALUE
 const REMOVE =
   "DELETE FROM program_favorites WHERE world_id = $1 AND user_id = $2 AND session_id = $3";
 
-/** The writes of favorites. */
 const favoriteWrites = (sql: Sql, log: DomainLog) => ({
   async favor(world: string, user: string, session: string, on: boolean): Promise<void> {
     if ((await sql.value(USER, [world, user])) === undefined) {
@@ -50,7 +49,6 @@ const favoriteWrites = (sql: Sql, log: DomainLog) => ({
  */
 const MAX_AT_ONCE = 4000;
 
-/** The write of an import. */
 const importWrites = (sql: Sql, log: DomainLog) => ({
   async import(
     world: string,
@@ -74,7 +72,6 @@ const importWrites = (sql: Sql, log: DomainLog) => ({
   },
 });
 
-/** The bound write of an import. */
 type ImportWrite = (
   ...args: [...Parameters<ReturnType<typeof importWrites>["import"]>, by?: Author]
 ) => ReturnType<ReturnType<typeof importWrites>["import"]>;

@@ -37,13 +37,11 @@ const OVERLAPPING = `SELECT ${SESSION_COLUMNS} FROM program_sessions
   WHERE world_id = $1 AND room_id = $2 AND starts_at < $3 AND ends_at > $4
   ORDER BY starts_at, title, id LIMIT 51`;
 
-/** A session as a write leaves it. */
 export interface StoredSession {
   readonly row: SessionRow;
   readonly warnings: readonly Warning[];
 }
 
-/** The writes of sessions. */
 export const sessionWrites = (sql: Sql, log: DomainLog) => ({
   async createSession(world: string, draft: SessionDraft): Promise<StoredSession | Refused> {
     if (!(await isWorld(sql, world))) throw absent("world");

@@ -32,7 +32,6 @@ const NAMING = `SELECT ${SESSION_COLUMNS} FROM program_sessions
 
 const DELETE = "DELETE FROM program_speakers WHERE world_id = $1 AND id = $2";
 
-/** The writes of speakers. */
 export const speakerWrites = (sql: Sql, log: DomainLog) => ({
   async createSpeaker(
     world: string,

@@ -63,7 +63,6 @@ export async function editorsChanged(sql: Sql, world: string): Promise<void> {
   await sql.run(TOUCH_EDITORS, [world, randomUUID()]);
 }
 
-/** The dates of the event changed. */
 export async function datesChanged(sql: Sql, world: string): Promise<void> {
   await sql.run(TOUCH_DATES, [world, randomUUID()]);
 }
@@ -107,7 +106,6 @@ function upsertion(table: string, columns: string, rows: number): string {
     ON CONFLICT (world_id, id) DO UPDATE SET ${set.join()}`;
 }
 
-/** Makes a function that stores any number of rows of a table. */
 function storer<R extends object>(table: string, columns: string) {
   const one = upsertion(table, columns, 1);
   const many = upsertion(table, columns, MANY);

@@ -26,7 +26,6 @@ const ROOM_ORDERS: Record<RoomOrdering, string> = {
   "-name": "name DESC, sorting_priority, id",
 };
 
-/** The filters of a list. */
 interface RoomFilter {
   /** The type of a module; empty for any. */
   type: string;
@@ -45,7 +44,6 @@ interface ViewGroup {
   permission_config: { "room.view"?: Rule };
 }
 
-/** A {@link ViewGroup} as it is stored. */
 interface ViewGroupRow {
   id: number;
   /** As JSON; empty if there is none. */
@@ -53,7 +51,6 @@ interface ViewGroupRow {
   rooms: number;
 }
 
-/** The group in a row. */
 const toViewGroup = ({ id, rule, rooms }: ViewGroupRow): ViewGroup => ({
   id,
   rooms,
@@ -93,9 +90,7 @@ const GROUP_SIZE = 200;
 
 /** The values that decide who sees the rooms of a world. */
 interface View {
-  /** The revision of the world. */
   revision: number;
-  /** The rules of the world. */
   permission_config: PermissionConfig;
   groups: readonly ViewGroup[];
 }
@@ -103,7 +98,6 @@ interface View {
 /** A page of rooms as one caller asks for it. */
 interface RoomQuery extends RoomFilter {
   world: string;
-  /** The revision of the world whose rules count. */
   revision: number;
   /** The ids of the view groups that the caller may see. */
   groups: number[];
@@ -114,9 +108,7 @@ interface RoomQuery extends RoomFilter {
   after: RoomSelection["after"];
 }
 
-/** A page as it is read. */
 interface RoomRows {
-  /** The number of rooms on all pages. */
   count: number;
   rows: RoomRow[];
 }
@@ -193,7 +185,6 @@ interface PageRow extends RoomRow {
 /** The columns whose size bounds a page. */
 const LARGE: readonly string[] = ["description", "module_config", "permission_config"];
 
-/** The columns of a page. */
 const SHOWN = ROOM_NAMES.map((name) => {
   if (name === "domain") return "coalesce(page.domain, worlds.domain) AS domain";
   return LARGE.includes(name) ? `CASE WHEN fits THEN page.${name} END AS ${name}` : `page.${name}`;
@@ -281,7 +272,6 @@ export const searchRooms = (
   selection: Omit<RoomSelection, "signal">,
 ): Promise<RoomRows> => read(sql, world, selection);
 
-/** The lists of rooms, which are cached. */
 export function roomLists(sql: Reading): RoomStore["list"] {
   const views = sql.cached<View | undefined>("rooms");
   const pages = sql.cached<Versioned<RoomPage>>("rooms");

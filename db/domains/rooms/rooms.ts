@@ -338,7 +338,6 @@ const foldedOf = ({ name, description }: Partial<OwnRoomRow>) => ({
   ...(description !== undefined && { description_folded: foldCase(description) }),
 });
 
-/** Rooms. */
 export const rooms = domain({
   reads: roomReads,
   writes: roomWrites,

@@ -20,7 +20,6 @@ import {
 import { BY_NAME, IS_PERSON, MAX_BLOCKED_SIZE, MAX_USER_PAGE } from "../../rules/user-rows.js";
 import { following, perEngine, rangeOf, type Reading, type Sql, USER_ORDERS } from "../sql.js";
 
-/** A page of users, and the number of users on all pages. */
 export interface FoundRows<T = UserRow> {
   count: number;
   rows: T[];
@@ -71,7 +70,6 @@ const FIND_BY_CLIENT = finding("client_id");
 /** The names of a user; with both, the `uid` counts. */
 type UserNames = Pick<Visitor, "tokenId" | "clientId">;
 
-/** The user of a name. */
 export const findUser = (
   sql: Sql,
   world: string,
@@ -140,7 +138,6 @@ export const userReads = (sql: Reading) => ({
 /** The bound for the names of users, in characters. */
 const MAX_NAMES = 4 * 1024 * 1024;
 
-/** A user as it is cached. */
 interface Kept {
   row: UserRow;
   user: UserRecord;

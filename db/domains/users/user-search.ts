@@ -7,9 +7,7 @@ import { type FoundRows, pageStatement, readPage } from "./user-reads.js";
 /** What the engines say differently about a search. Its parts get the places of parameters. */
 interface SearchDialect {
   readonly users: string;
-  /** Whether a column contains the term. */
   readonly hasTerm: (column: string, term: string) => string;
-  /** Whether one of the fields contains the term. */
   readonly isInFields: (markers: string, term: string) => string;
   readonly hasTrait: (traits: string) => string;
   /** A trait as {@link hasTrait} compares it. */

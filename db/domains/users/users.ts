@@ -271,7 +271,6 @@ function userWrites(sql: Sql, log: DomainLog) {
   };
 }
 
-/** Users. */
 export const users = domain({
   reads: (sql) => ({ ...userReads(sql), ...cachedUsers(sql) }),
   writes: userWrites,

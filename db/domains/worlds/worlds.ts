@@ -45,7 +45,6 @@ const SELECT_ISSUING = `SELECT world_id FROM world_issuers
   WHERE foyer_digest(issuer) = foyer_digest($1) AND foyer_digest(audience) = foyer_digest($2)
     AND issuer = $1 AND audience = $2`;
 
-/** The reads of worlds. */
 function worldReads(sql: Reading): Pick<WorldStore, "get" | "at" | "list" | "issuing"> {
   const worlds = sql.cached<{ row: WorldRow; world: Versioned<World> } | undefined>("worlds");
   const hosts = sql.cached<string | null>("worlds", MAX_NAMES);
@@ -234,7 +233,6 @@ async function find(
   return row;
 }
 
-/** Writes a row if it has changed. */
 async function save(sql: Sql, log: DomainLog, old: WorldRow, row: WorldRow): Promise<WorldRow> {
   const change = { type: "world.updated" as const, changes: worldFieldChanges(old, row) };
   if (sameValues(old, row)) {
@@ -284,7 +282,6 @@ async function claimDomain(
   expectFreeDomain(domain, await sql.column<string>(SELECT_RIVALS, params));
 }
 
-/** Worlds. */
 export const worlds = domain({
   reads: worldReads,
   writes: worldWrites,

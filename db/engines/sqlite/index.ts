@@ -57,7 +57,6 @@ export interface SqliteOptions extends OpeningOptions {
   overdueAfter?: number;
 }
 
-/** A store in a folder. */
 export interface SqliteStore extends Store {
   /** From now on, writes run in a thread, except in memory. */
   serve(): void;

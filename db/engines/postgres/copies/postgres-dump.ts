@@ -36,7 +36,6 @@ const DIALECT: CopyDialect = {
   unlessErased: (column) => column,
 };
 
-/** The last number that a table was given. */
 const lastOf = (name: string): string =>
   `coalesce(pg_sequence_last_value(pg_get_serial_sequence('${name}', 'number')::regclass), 0)`;
 
@@ -198,7 +197,6 @@ export async function postgresTarget(url: string): Promise<TableTarget> {
   }
 }
 
-/** All tables that hold rows. */
 const HELD = [
   ...TABLES.map(({ name }) => name).filter((name) => name !== "sequences"),
   "chat_remains",

@@ -38,7 +38,6 @@ const UPGRADE_TIMEOUT = 3_600_000;
 /** A write, which touches nothing but the database. */
 export type Write<T> = (sql: Sql, log: Log) => Promise<T>;
 
-/** How a database is opened. */
 export interface OpenOptions extends UpgradeOptions {
   /** The author of writes without one; the server by default. */
   author?: Author;
@@ -64,7 +63,6 @@ export class Database {
   readonly #lanes: Lanes;
   readonly #writing: WriteOptions;
   #membership: Membership | undefined;
-  /** The follower of the logs. */
   #events: LogEvents | undefined;
   #closed = false;
   #wasLost = false;
@@ -158,12 +156,10 @@ export class Database {
     this.caches.follow(events);
   }
 
-  /** Whether the database can be reached. */
   get isUp(): boolean {
     return this.#link.isUp;
   }
 
-  /** How the connections for statements are used. */
   get connections(): PoolHealth {
     return this.#pool.health;
   }

@@ -16,7 +16,6 @@ const MAX_WAITING = 20_000;
  */
 export class Lanes {
   readonly #run: (world: string, batch: readonly Job[]) => Promise<void>;
-  /** The waiting writes, by world. */
   readonly #lanes = new Map<string, Job[]>();
   /** Writes that want the lock of all worlds wait here, and not each with a connection. */
   readonly #inTurn = pLimit(1);

@@ -94,13 +94,10 @@ const OPEN_TIMEOUT_MS = 6000;
 /** The pause before the next attempt to connect. */
 const RECONNECT_PAUSE_MS = 300;
 
-/** The events of a {@link Link}. */
 interface LinkEvents {
   /** Prepares each new connection. If it throws, the link stays down and tries again. */
   prepare: (client: pg.Client) => Promise<void>;
-  /** The connection is there. */
   up: () => void;
-  /** The connection is lost. */
   down: (cause: unknown) => void;
 }
 
@@ -119,7 +116,6 @@ export class Link {
     this.#events = events;
   }
 
-  /** Whether the database can be reached. */
   get isUp(): boolean {
     return this.#client !== undefined;
   }

@@ -154,7 +154,6 @@ export const versionsIn = (database: DatabaseOptions) =>
 export const upgradeTables = (database: DatabaseOptions, log: (line: string) => void) =>
   using(database, (client) => upgrade(client, { create: false, upgrade: true, log }));
 
-/** Uses a connection for long work. */
 async function using<T>(
   { url }: DatabaseOptions,
   run: (client: pg.Client) => Promise<T>,

@@ -60,7 +60,6 @@ export function notConnected(error: unknown): StoreError {
   return new StoreError(storeErrorOf(error)?.problem ?? "unusable", lineOf(error));
 }
 
-/** Why a connection failed, in one line. */
 export function lineOf(error: unknown): string {
   const { message, code } = (error ?? {}) as Partial<NodeJS.ErrnoException>;
   return (message || code || "no answer").replace(/\s+/g, " ");
@@ -119,7 +118,6 @@ export function storeErrorOf(error: unknown): StoreError | undefined {
   return isLost || LOST.test(message) ? new StoreError("unusable", message) : undefined;
 }
 
-/** Throws the translation of an error. */
 export function explain(error: unknown): never {
   throw storeErrorOf(error) ?? error;
 }

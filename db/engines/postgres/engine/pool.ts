@@ -107,7 +107,6 @@ export class Pool {
     });
   }
 
-  /** How the connections are used. */
   get health(): PoolHealth {
     const { totalCount, idleCount, waitingCount } = this.#pool;
     const used = totalCount - idleCount;

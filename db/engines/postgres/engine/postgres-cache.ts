@@ -110,7 +110,6 @@ class ScopeStates implements Freshness {
   readonly #caches: CachedReads<unknown>[] = [];
   /** The state of scopes that changed since all were forgotten. A later state is another object. */
   readonly #states = new Map<string, object>();
-  /** The state of all other scopes. */
   #all = {};
 
   constructor(followed: Pick<FollowedWorlds, "isCurrent" | "follow">) {
@@ -195,13 +194,11 @@ export class Caches {
     else if (type.startsWith("room")) this.rooms.forget(world);
   }
 
-  /** Forgets all of a world. */
   forgetWorld(world: string): void {
     this.#forgetRules(world);
     this.users.forgetAll();
   }
 
-  /** Forgets all. */
   forgetAll(): void {
     this.worlds.forgetAll();
     this.rooms.forgetAll();

@@ -4,10 +4,8 @@ import { TABLES } from "../../../copies/tables.js";
 import { slices } from "../../../domains/slices.js";
 import type { Inserted, Sql } from "../../../domains/sql.js";
 
-/** Runs one statement on a connection. */
 type Run = (query: pg.QueryConfig) => Promise<pg.QueryResult>;
 
-/** The names of prepared statements. */
 const names = new Map<string, string>();
 
 function nameOf(text: string): string {
@@ -53,7 +51,6 @@ export function sqlOn(run: Run): Sql {
   };
 }
 
-/** The statement that inserts rows, of which each column is a parameter. */
 function insertionInto(table: string, names: readonly string[]): string {
   const { columns, others } = TABLES.find(({ name }) => name === table)!;
   const all = [...columns, ...others];
@@ -105,7 +102,6 @@ const parserOf = pg.types.getTypeParser as (
   format: "text",
 ) => (text: string) => unknown;
 
-/** How values are read. */
 export const types = {
   getTypeParser: (type: number, format: "text") => parsers.get(type) ?? parserOf(type, format),
 } as pg.CustomTypesConfig;

@@ -20,7 +20,6 @@ import { limited, storeErrorOf } from "./pg-client.js";
 import { DEADLINES } from "./pool.js";
 import { LOCK_OF_WORLDS, lockOfWorld, sqlOn } from "./postgres-sql.js";
 
-/** A write that waits for its transaction. */
 export interface Job {
   readonly run: (sql: Sql, log: Log) => Promise<unknown>;
   /** The author; undefined for the author of the store. */
@@ -33,7 +32,6 @@ export interface Job {
 
 /** A transaction that was committed, or in which everything failed. */
 export interface Done {
-  /** The entries that it appended. */
   readonly hints: readonly Hint<Entry>[];
   /** Gives each job its answer. */
   readonly settle: () => void;
@@ -55,7 +53,6 @@ function mayChange(text: string): boolean {
 export interface WriteOptions {
   /** The author of jobs without one. */
   readonly author: Author;
-  /** Whether the audit is kept. */
   readonly audits: boolean;
 }
 
@@ -77,7 +74,6 @@ export async function transact(
   return (await attempt(parts, false)) ?? (await attempt(parts, true))!;
 }
 
-/** What {@link transact} is given. */
 interface Parts {
   readonly client: pg.ClientBase;
   readonly world: string;

@@ -11,7 +11,6 @@ import { LOCK_OF_UPGRADES, NODES } from "./postgres-sql.js";
 /** The oldest PostgreSQL with the features that Foyer uses. */
 const OLDEST_SERVER = 140_000;
 
-/** How a database is opened. */
 export interface UpgradeOptions {
   /** Whether an empty database is filled; otherwise it must have been before. */
   create: boolean;
@@ -74,7 +73,6 @@ async function refuseServer(client: pg.Client): Promise<void> {
   }
 }
 
-/** Whether there are tables. */
 export const hasTablesOf = async (client: pg.Client): Promise<boolean> =>
   (await versionOf(client)) > 0;
 

@@ -24,7 +24,6 @@ export class Noted {
   }
 }
 
-/** The default author. */
 export type Writer = Author | undefined;
 
 /** The log of a world, as one write of it appends to it. */
@@ -53,7 +52,6 @@ export class Log {
     return this.#draft.next(this.#world) - 1;
   }
 
-  /** Appends an entry. */
   append(change: Given): void {
     this.#draft.append(this.#world, change, this.#by);
   }

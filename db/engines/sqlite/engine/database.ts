@@ -13,12 +13,10 @@ export const LOCK_TIMEOUT = 2000;
 /** The size to which the write-ahead log is cut after a checkpoint, in bytes. */
 const LOG_KEPT = 64 * 1024 * 1024;
 
-/** The file of the database in its folder. */
 export const DATABASE = "foyer.db";
 
 const fileOf = (dataDir: string) => join(dataDir, DATABASE);
 
-/** How a database is opened for writing. */
 export interface OpeningOptions {
   /** Whether an older database is upgraded first; true by default. Otherwise it is refused. */
   upgrade?: boolean;

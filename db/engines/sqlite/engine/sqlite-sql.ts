@@ -68,7 +68,6 @@ export function sqlOn(
   };
 }
 
-/** Prepares each text once. */
 function statements(
   db: Connection,
   as: (statement: Statement<unknown[]>) => Statement<unknown[]>,
@@ -102,13 +101,11 @@ function translated(text: string): { own: string; places: number[] } {
 const valuesAt = (places: readonly number[], params: readonly unknown[] = []): unknown[] =>
   places.map((place) => bound(params[place]));
 
-/** A parameter as SQLite takes it. */
 function bound(value: unknown): unknown {
   if (typeof value === "boolean") return Number(value);
   return Array.isArray(value) ? JSON.stringify(value) : value;
 }
 
-/** Runs the writes of domains. */
 interface DomainWriter {
   runOfDomain(
     write: DomainWrite,

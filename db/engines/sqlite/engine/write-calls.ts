@@ -5,10 +5,8 @@ import type { DomainWrite } from "../../../domains/index.js";
 import type { logPruning } from "../log/log-reads.js";
 import type { SentHint } from "../log/log-writes.js";
 
-/** The writes of this engine, by name. */
 export type Writes = ReturnType<typeof logPruning>;
 
-/** The name of a write: of this engine, or of a domain. */
 export type WriteName = keyof Writes | DomainWrite;
 
 /**
@@ -25,7 +23,6 @@ export type WriteCall = readonly [
 /** A message to the thread: writes, or to end. */
 export type Message = WriteCall[] | "close";
 
-/** Why a write failed. */
 export interface Failure {
   problem: StoreProblem | "fault";
   message: string;
@@ -48,14 +45,12 @@ export interface BatchReport {
   erased: boolean;
 }
 
-/** How writes run. */
 export interface WriteOptions {
   dataDir: string;
   /** The database in memory that is used instead of the one in {@link dataDir}. */
   memory?: Connection;
   /** The author of writes that name none. */
   author: Author;
-  /** Whether the audit is kept. */
   audits: boolean;
   /** How long a write waits for the lock of another process, in milliseconds. */
   lockTimeout: number;

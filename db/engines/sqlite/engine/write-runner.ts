@@ -200,7 +200,6 @@ export function batches(db: Connection, writes: Writes, log: WriteLog, lockTimeo
   };
 }
 
-/** The form of an error for the caller of a write. */
 function failureOf(error: unknown): Failure {
   const { problem, message, field } = storeErrorOf(error) ?? toFault(error);
   return { problem, message, ...(field !== undefined && { field }) };
@@ -212,7 +211,6 @@ export interface Runner {
   post(message: Message): void;
 }
 
-/** What a {@link Runner} says. */
 interface RunnerEvents {
   readonly onReport: (report: BatchReport) => void;
   /** It runs nothing more. @param reason why, if it did not finish. */

@@ -40,7 +40,6 @@ class Gathering<T> {
   /** Whether the items are delivered at the end of this turn. */
   #leaving = false;
   #stopWaiting = () => {};
-  /** How often items were delivered. */
   #deliveries = 0;
   #deliveredAt = -Infinity;
   #crowded = false;
@@ -76,7 +75,6 @@ class Gathering<T> {
     });
   }
 
-  /** Delivers the gathered items. */
   readonly flush = (): void => {
     this.#stopWaiting();
     this.#leaving = false;
@@ -93,7 +91,6 @@ class Gathering<T> {
 /** After how long without a write the thread ends, in milliseconds. An idle one takes some MiB. */
 const IDLE = 20_000;
 
-/** Options of a {@link Writer}. */
 interface WriterOptions extends WriteOptions {
   clock: Clock;
   /** Starts what runs the writes: by default a thread, or this one if {@link startsHere}. */

@@ -8,7 +8,6 @@ const REST_MS = 20_000;
 /** What the thread answers: the result of a round, or why it failed. */
 export type RoundAnswer = { round: Round } | { failed: string };
 
-/** The data that the thread starts with. */
 export interface EraserData {
   readonly dataDir: string;
   /** How many writes of this process wait, in memory that threads share. */

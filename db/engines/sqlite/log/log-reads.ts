@@ -13,7 +13,6 @@ import type { Position, Stretch } from "../../../log/log.js";
 import { blankAudit, blankOf } from "../erasure/scrub.js";
 import type { WriteLog } from "./log-writes.js";
 
-/** The reads of the log. */
 export function logReads(db: Connection, sql: Sql) {
   const selectHeads = db.prepare<[string], Position>(
     `SELECT coalesce(seq, 0) AS seq, coalesce(tag, 0) AS tag

@@ -20,11 +20,9 @@ import { moderatedMessage, noted } from "../../../rules/acts.js";
 import { type EventRow, MEMBER, MESSAGE, toDeliveries } from "../../../rules/chat-rows.js";
 import { blankAudit, blankOf, isErasedTable } from "../erasure/scrub.js";
 
-/** How {@link WriteLog} is made. */
 interface WriteLogOptions {
   /** The author of writes that name none. */
   readonly author: Author;
-  /** Whether the audit is kept. */
   readonly audits: boolean;
   /** Whether erased bytes have to leave the files of the database. */
   readonly hasFiles: boolean;
@@ -81,7 +79,6 @@ export class WriteLog implements DomainLog {
     return new Draft(this.#headOf, undefined, this.#options.audits);
   }
 
-  /** Begins with a transaction. */
   begin(): void {
     this.#draft = this.#newDraft();
     this.#erased.clear();
@@ -124,12 +121,10 @@ export class WriteLog implements DomainLog {
     this.append(world, change, userBy(user, this.#by));
   }
 
-  /** The number of the next entry of a world. */
   next(world: string): number {
     return this.#draft.next(world);
   }
 
-  /** A tag for an event of chat. */
   newTag(): number {
     return this.#draft.newTag();
   }
@@ -267,7 +262,6 @@ function toSent({ entry, previous }: Hint<Entry>, row: EntryRow | undefined): Se
   ];
 }
 
-/** The hint that was sent. */
 export const fromSent = (sent: SentHint): Hint<Entry> => {
   const [previous, world, tag, kind, user, connection, token] = sent;
   const by: { -readonly [K in keyof Author]: Author[K] } = { kind };
