@@ -1,6 +1,5 @@
 import { randomUUID } from "node:crypto";
-import type { Entry } from "../log/entries.js";
-import type { Hint } from "../log/log.js";
+import type { Entry, Hint } from "../log/entries.js";
 
 /** What one process has in a world and does not store, such as its people. Its listener knows the shape. */
 export interface SnapshotMessage {

@@ -1,3 +1,5 @@
+import { ECDH } from "node:crypto";
+
 /** The key with which a server signs for push services (VAPID, RFC 8292), in base64url. */
 export interface PushKey {
   readonly publicKey: string;
@@ -67,4 +69,17 @@ export interface PushStore {
    * 1970. Those whose notices a process has claimed are not among them.
    */
   due(after: number, until: number): Promise<DueFavorite[]>;
+}
+
+/** A point of the curve P-256 begins with this byte, if it is not compressed. */
+const POINT = 4;
+
+/** Whether these are a point of the curve P-256: nothing can be encrypted for another one. */
+export function isPoint(bytes: Buffer): boolean {
+  try {
+    ECDH.convertKey(bytes, "prime256v1");
+    return bytes[0] === POINT;
+  } catch {
+    return false;
+  }
 }

@@ -1,7 +1,7 @@
 import { setImmediate } from "node:timers/promises";
 import { Failure } from "../../schemas/plain/failure.js";
+import type { Inserted, Sql } from "../domains/domain.js";
 import { HAS_FILE } from "../domains/files.js";
-import type { Inserted, Sql } from "../domains/sql.js";
 import { foldedFieldsIn } from "../rules/user-rows.js";
 import { counterOf, type Row, SEQUENCES, type Table, type Value } from "./tables.js";
 

@@ -6,8 +6,7 @@ import {
 } from "../contract/announcements.js";
 import { createdAnnouncement, updatedAnnouncement } from "../log/changes.js";
 import { absent, changed } from "../rules/preconditions.js";
-import { domain, type DomainLog } from "./domain.js";
-import type { Sql } from "./sql.js";
+import { domain, type DomainLog, type Sql } from "./domain.js";
 
 const COLUMNS = "id, text, show_until, state";
 

@@ -1,6 +1,5 @@
 import type { Count, Stay, Visit } from "../contract/attendance.js";
-import { domain } from "./domain.js";
-import type { Sql } from "./sql.js";
+import { domain, type Sql } from "./domain.js";
 
 /** How many rows of each table one slice removes. */
 const SLICE = 1000;

@@ -3,8 +3,7 @@ import { subjectOf } from "../log/draft.js";
 import { entryOf, type EntryRow, KEPT_COLUMNS, storedAuthor } from "../log/entries.js";
 import { noted } from "../rules/acts.js";
 import { absent } from "../rules/preconditions.js";
-import { domain, type DomainLog } from "./domain.js";
-import type { Reading, Sql } from "./sql.js";
+import { domain, type DomainLog, type Reading, type Sql } from "./domain.js";
 
 /** How many rows one slice removes. */
 const SLICE = 1000;

@@ -11,10 +11,9 @@ import {
 import { FILE_COLUMNS, type FileRow, keyRange, toFile } from "../rules/file-rows.js";
 import { absent } from "../rules/preconditions.js";
 import { SPEAKER_COLUMNS, speakerIn, speakerRow, type SpeakerRow } from "../rules/program-rows.js";
-import { domain, type DomainLog } from "./domain.js";
+import { domain, type DomainLog, following, rangeOf, type Reading, type Sql } from "./domain.js";
 import { sessionsNaming } from "./program/speakers.js";
 import { Changes, storeSpeakers } from "./program/stamps.js";
-import { following, rangeOf, type Reading, type Sql } from "./sql.js";
 import { enterUser } from "./users/users.js";
 import { configureWorld } from "./worlds/worlds.js";
 

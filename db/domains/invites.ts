@@ -2,8 +2,7 @@ import { randomBytes } from "node:crypto";
 import type { Invite } from "../contract/invites.js";
 import { inviteEnded, inviteMade, noted } from "../rules/acts.js";
 import { absent } from "../rules/preconditions.js";
-import { domain, type DomainLog } from "./domain.js";
-import type { Reading, Sql } from "./sql.js";
+import { domain, type DomainLog, type Reading, type Sql } from "./domain.js";
 
 const COLUMNS = "token, room_id AS room, ends";
 const FIND = `SELECT ${COLUMNS} FROM room_invites WHERE world_id = $1 AND token = $2`;

@@ -11,7 +11,7 @@ import {
   type SavedOption,
   toPoll,
 } from "../rules/poll-rows.js";
-import type { Sql } from "./sql.js";
+import type { Sql } from "./domain.js";
 
 // A poll and its options come as the lines of one statement, so that each long text comes once.
 

@@ -34,9 +34,8 @@ import {
   PLACE,
 } from "../rules/preconditions.js";
 import { claimChannel } from "./chat/channels.js";
-import { domain, type DomainLog, type EngineWrites } from "./domain.js";
+import { domain, type DomainLog, type EngineWrites, type Sql } from "./domain.js";
 import { optionWrites, pollReads, type WholePoll } from "./poll-reads.js";
-import type { Sql } from "./sql.js";
 
 const NAMED = "p.world_id = $1 AND p.room_id = $2 AND p.id = $4";
 

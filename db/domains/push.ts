@@ -6,8 +6,7 @@ import {
   type PushSubscription,
 } from "../contract/push.js";
 import { absent } from "../rules/preconditions.js";
-import { domain, type DomainLog } from "./domain.js";
-import type { Reading, Sql } from "./sql.js";
+import { domain, type DomainLog, type Reading, type Sql } from "./domain.js";
 
 const KEY = `SELECT public_key AS "publicKey", private_key AS "privateKey"
   FROM push_keys WHERE name = 'vapid'`;

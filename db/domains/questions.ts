@@ -31,8 +31,7 @@ import {
   seesQuestion,
   toQuestion,
 } from "../rules/question-rows.js";
-import { domain, type DomainLog } from "./domain.js";
-import { rangeOf, type Sql } from "./sql.js";
+import { domain, type DomainLog, rangeOf, type Sql } from "./domain.js";
 
 const IN_ROOM = "q.world_id = $1 AND q.room_id = $2";
 

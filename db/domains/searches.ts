@@ -1,7 +1,7 @@
 import { StoreError } from "../contract/store.js";
 import { searchMessages } from "./chat/search.js";
+import type { Found, SearchKind, Sql, Wanted } from "./domain.js";
 import { searchRooms } from "./rooms/room-lists.js";
-import type { Found, SearchKind, Sql, Wanted } from "./sql.js";
 import { searchUsers } from "./users/user-search.js";
 
 /**

@@ -1,6 +1,5 @@
 import type { Given } from "../log/draft.js";
-import type { DomainLog } from "./domain.js";
-import type { Sql } from "./sql.js";
+import type { DomainLog, Sql } from "./domain.js";
 
 interface Trace {
   readonly table: string;

@@ -12,8 +12,7 @@ import {
 } from "../contract/webhooks.js";
 import { noted } from "../rules/acts.js";
 import { absent, changed } from "../rules/preconditions.js";
-import { domain, type DomainLog } from "./domain.js";
-import type { Reading, Sql } from "./sql.js";
+import { domain, type DomainLog, type Reading, type Sql } from "./domain.js";
 
 const STATE =
   "position, delivered_at, failing_since, last_status, last_error, next_try_at, attempts";

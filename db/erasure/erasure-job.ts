@@ -1,7 +1,8 @@
 import { setTimeout as sleep } from "node:timers/promises";
 import type { Counts } from "../contract/store.js";
-import type { Sql } from "../domains/sql.js";
-import { abandonedSince } from "../domains/worlds/removal.js";
+import { eraseRemains, findRemains } from "../domains/chat/chat-erasing.js";
+import type { DomainLog, Sql } from "../domains/domain.js";
+import { abandonedSince, findAbandoned, removeAbandoned } from "../domains/worlds/removal.js";
 import { IS_KNOWN } from "../rules/rows.js";
 import { detach } from "../runtime.js";
 
@@ -26,6 +27,43 @@ export interface Round {
   readonly pause: number | undefined;
   /** What took a round, such as "rewrote users". */
   readonly done: readonly string[];
+}
+
+/** How many events of deleted channels one transaction erases. It takes some milliseconds. */
+const EVENTS_PER_SLICE = 1000;
+
+/** The shortest pause between two slices, which leaves room for other writes. */
+export const SHORTEST_PAUSE_MS = 10;
+
+/**
+ * Removes some rows of a world that a process has abandoned, or else erases some events of a
+ * deleted channel.
+ * @param rows how many rows of a world one transaction removes.
+ * @param write runs work in a transaction of a world.
+ * @returns undefined if nothing is left.
+ */
+export async function eraseSlice(
+  sql: Sql,
+  rows: number,
+  write: (
+    world: string,
+    work: (sql: Sql, log: Pick<DomainLog, "erased">) => Promise<void>,
+  ) => Promise<void>,
+): Promise<Round | undefined> {
+  const started = performance.now();
+  const over = (done: string): Round => ({
+    pause: Math.max(SHORTEST_PAUSE_MS, performance.now() - started),
+    done: [done],
+  });
+  const world = await findAbandoned(sql);
+  if (world !== undefined) {
+    await write(world, (sql, log) => removeAbandoned(sql, log, world, rows));
+    return over(`removed rows of the world ${world}`);
+  }
+  const remains = await findRemains(sql);
+  if (!remains) return undefined;
+  await write(remains.world, (sql, log) => eraseRemains(sql, log, remains, EVENTS_PER_SLICE));
+  return over("erased messages of deleted channels");
 }
 
 /** How soon the job follows an erasure, in milliseconds: several share it. */

@@ -6,12 +6,13 @@ import {
   type Entry,
   type EntryRow,
   entryRow,
+  type Hint,
   INDEX,
+  type Position,
   UNAUDITED,
   type Vote,
 } from "./entries.js";
 import { published } from "./log-events.js";
-import type { Hint, Position } from "./log.js";
 
 /** Tags are below this number, which is exact in a double. */
 const TAGS = 2 ** 47;

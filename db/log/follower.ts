@@ -1,5 +1,5 @@
 import type { Clock } from "../runtime.js";
-import type { Hint, History, Logged, LogReads, Position } from "./log.js";
+import type { Hint, History, Logged, LogReads, Position } from "./entries.js";
 
 /** How often the heads of all followed worlds are compared with the cursors, in milliseconds. */
 export const CHECK_INTERVAL = 500;

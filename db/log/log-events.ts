@@ -2,9 +2,8 @@ import type { FeedType } from "../../schemas/plain/feed.js";
 import type { Bus, BusMessage, SnapshotMessage } from "../bus/bus.js";
 import type { AnyEvent, Events, Listener } from "../contract/events.js";
 import { type Clock, processClock } from "../runtime.js";
-import type { Entry } from "./entries.js";
+import type { Entry, Hint, LogReads, Position } from "./entries.js";
 import { Follower } from "./follower.js";
-import type { Hint, LogReads, Position } from "./log.js";
 
 /** An entry as programs get it: its type in the feed, and the data that the entry itself has. */
 export interface Published {

@@ -1,6 +1,6 @@
 import type { FileDigest } from "../contract/store.js";
+import type { Sql } from "../domains/domain.js";
 import { HAS_FILE } from "../domains/files.js";
-import type { Sql } from "../domains/sql.js";
 import { overdueErasures } from "../erasure/erasure-job.js";
 import { type Dialect, type Found, rulesIn } from "../rules/contradictions.js";
 import { COUNTED, type RowCounts } from "./table-rows.js";

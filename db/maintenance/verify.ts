@@ -117,10 +117,6 @@ class Seen {
       throw new ArchiveError(`its manifest does not name ${extra}`);
     }
     refuseFolders(members.map(({ path }) => path));
-    if (!tables) {
-      if (this.#last) throw new ArchiveError("it has a database and rows");
-      return;
-    }
     for (const table of tables) this.#compareRows(table);
     const [odd] = this.#tables.keys();
     if (odd !== undefined) {

@@ -4,8 +4,7 @@ import type { ResultsKind } from "../../schemas/results/results.js";
 import type { WorldKey } from "../../schemas/worlds.js";
 import { activity, attendance } from "./attendance.js";
 import { chat } from "./chat.js";
-import { polls, questions } from "./items.js";
-import { people } from "./people.js";
+import { people, polls, questions } from "./items.js";
 
 // What is left of an event. HTTP and commands print the same records.
 

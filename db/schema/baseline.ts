@@ -1,6 +1,6 @@
 import { tag as newTag } from "../log/draft.js";
 
-// The tables of release 0.1.0, for both engines. ./dialects.ts has the rules of this text.
+// The tables of release 0.1.0, for both engines. ./migrations.ts has the rules of this text.
 //
 // The world is the first column of every key: it is what a larger installation is split by. All
 // text is compared by its code points. JSON is text, because the order of its names counts. Times

@@ -13,8 +13,7 @@ import {
 } from "../../rules/chat-rows.js";
 import { absent, denied } from "../../rules/preconditions.js";
 import { IS_KNOWN } from "../../rules/rows.js";
-import type { DomainLog, EngineWrites } from "../domain.js";
-import type { Sql } from "../sql.js";
+import type { DomainLog, EngineWrites, Sql } from "../domain.js";
 import { readEvent, readReactions } from "./event-reads.js";
 
 export const CHANNEL_COLUMNS = "c.number, c.id, c.direct, c.last_event, c.last_message";

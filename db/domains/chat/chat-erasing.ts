@@ -1,7 +1,6 @@
 import { absent } from "../../rules/preconditions.js";
 import { IS_KNOWN } from "../../rules/rows.js";
-import type { DomainLog } from "../domain.js";
-import type { Sql } from "../sql.js";
+import type { DomainLog, Sql } from "../domain.js";
 import { perEngine } from "./event-reads.js";
 import { unindexMessages } from "./search.js";
 

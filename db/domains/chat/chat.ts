@@ -21,8 +21,14 @@ import {
 import { absent, denied } from "../../rules/preconditions.js";
 import { IS_KNOWN } from "../../rules/rows.js";
 import { frozen } from "../../rules/versions.js";
-import { type Bound, domain, type DomainLog, type EngineWrites } from "../domain.js";
-import type { Reading, Sql } from "../sql.js";
+import {
+  type Bound,
+  domain,
+  type DomainLog,
+  type EngineWrites,
+  type Reading,
+  type Sql,
+} from "../domain.js";
 import {
   CHANNEL_COLUMNS,
   createChannel,

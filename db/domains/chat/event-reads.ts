@@ -9,7 +9,7 @@ import {
   toEvents,
   tooLarge,
 } from "../../rules/chat-rows.js";
-import { perEngine as eachEngine, type Sql } from "../sql.js";
+import { perEngine as eachEngine, type Sql } from "../domain.js";
 
 // SQLite keeps the rows of events that are gone: no row of their table may move, as it would leave
 // its bytes behind. An erased text is overwritten there with as many zero bytes.

@@ -1,8 +1,7 @@
 import type { ChatEvent, MessageSearch } from "../../contract/chat.js";
 import { type EventRow, MESSAGE, toEvents } from "../../rules/chat-rows.js";
 import { foldCase } from "../../rules/rows.js";
-import type { DomainLog } from "../domain.js";
-import type { Sql } from "../sql.js";
+import type { DomainLog, Sql } from "../domain.js";
 import { bounding, COLUMNS, LAST, NO_MEMBERS, perEngine, readReactions } from "./event-reads.js";
 
 // Searches messages. Sending a message does not update the index. A search scans the messages that

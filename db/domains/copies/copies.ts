@@ -4,9 +4,8 @@ import { takenAs, worldIn } from "../../copies/world-rows.js";
 import type { OwnRoomRow } from "../../rules/room-rows.js";
 import type { WorldRow } from "../../rules/rows.js";
 import { derivedOf } from "../../rules/user-rows.js";
-import { domain, type DomainLog } from "../domain.js";
+import { domain, type DomainLog, type Inserted, type Reading, type Sql } from "../domain.js";
 import { insertRooms } from "../rooms/rooms.js";
-import type { Inserted, Reading, Sql } from "../sql.js";
 import { removeSlice, touchHidden } from "../worlds/removal.js";
 import { claimWorld, expectFreeWorld, showWorld } from "../worlds/worlds.js";
 

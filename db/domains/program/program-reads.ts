@@ -12,7 +12,7 @@ import {
   speakerOf,
   type SpeakerRow,
 } from "../../rules/program-rows.js";
-import type { Reading, Sql } from "../sql.js";
+import type { Reading, Sql } from "../domain.js";
 
 // What sessions and speakers refer to, as it is inside a transaction.
 

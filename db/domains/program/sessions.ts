@@ -24,8 +24,7 @@ import {
   type SessionRow,
   sizeOfRow,
 } from "../../rules/program-rows.js";
-import type { DomainLog } from "../domain.js";
-import type { Sql } from "../sql.js";
+import type { DomainLog, Sql } from "../domain.js";
 import { isRoom, isWorld, knownSpeakers, tooLarge } from "./program-reads.js";
 import { Changes, removeSessions, storeSessions } from "./stamps.js";
 

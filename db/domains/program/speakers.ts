@@ -17,8 +17,7 @@ import {
   speakerRow,
   type SpeakerRow,
 } from "../../rules/program-rows.js";
-import type { DomainLog } from "../domain.js";
-import type { Sql } from "../sql.js";
+import type { DomainLog, Sql } from "../domain.js";
 import { isWorld, referencesOf, tooLarge } from "./program-reads.js";
 import { Changes, storeSessions, storeSpeakers } from "./stamps.js";
 

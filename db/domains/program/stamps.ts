@@ -8,7 +8,7 @@ import {
   type SpeakerRow,
 } from "../../rules/program-rows.js";
 import { PlaceChanges } from "../../rules/program-views.js";
-import type { Sql } from "../sql.js";
+import type { Sql } from "../domain.js";
 
 // Versions of programs follow from stamps: random texts that are renewed with each change. So no
 // version comes back, and the same rows give the same versions on every server.

@@ -11,7 +11,7 @@ import { pageTooLarge } from "../../rules/preconditions.js";
 import { readRoom, ROOM_NAMES, type RoomRow } from "../../rules/room-rows.js";
 import { foldCase } from "../../rules/rows.js";
 import { versioned } from "../../rules/versions.js";
-import { following, perEngine, rangeOf, type Reading, type Sql } from "../sql.js";
+import { following, perEngine, rangeOf, type Reading, type Sql } from "../domain.js";
 
 // Shared by the engines: lists of rooms.
 

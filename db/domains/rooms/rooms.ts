@@ -29,9 +29,16 @@ import {
 } from "../../rules/room-rows.js";
 import { foldCase, sameValues } from "../../rules/rows.js";
 import { removeChannelOfRoom } from "../chat/chat-erasing.js";
-import { type Bound, domain, type DomainLog } from "../domain.js";
+import {
+  type Bound,
+  domain,
+  type DomainLog,
+  type Inserted,
+  perEngine,
+  type Reading,
+  type Sql,
+} from "../domain.js";
 import { roomDeleted, viewersChanged } from "../program/stamps.js";
-import { type Inserted, perEngine, type Reading, type Sql } from "../sql.js";
 import { roomLists } from "./room-lists.js";
 
 const FROM_ROOMS = `SELECT ${WHOLE_ROOM_COLUMNS} FROM worlds CROSS JOIN rooms

@@ -18,7 +18,7 @@ import {
   type UserRow,
 } from "../../rules/rows.js";
 import { BY_NAME, IS_PERSON, MAX_BLOCKED_SIZE, MAX_USER_PAGE } from "../../rules/user-rows.js";
-import { following, perEngine, rangeOf, type Reading, type Sql, USER_ORDERS } from "../sql.js";
+import { following, perEngine, rangeOf, type Reading, type Sql, USER_ORDERS } from "../domain.js";
 
 export interface FoundRows<T = UserRow> {
   count: number;

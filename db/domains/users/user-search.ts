@@ -1,7 +1,7 @@
 import type { UserSearch } from "../../contract/store.js";
 import { foldCase, IS_KNOWN, USER_COLUMNS } from "../../rules/rows.js";
 import { BY_NAME, FIELD, isOfKind, markerOf } from "../../rules/user-rows.js";
-import { rangeOf, type Sql } from "../sql.js";
+import { rangeOf, type Sql } from "../domain.js";
 import { type FoundRows, pageStatement, readPage } from "./user-reads.js";
 
 /** What the engines say differently about a search. Its parts get the places of parameters. */

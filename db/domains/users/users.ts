@@ -15,8 +15,7 @@ import {
   tooManyBlocked,
 } from "../../rules/user-rows.js";
 import { quitChat } from "../chat/chat-erasing.js";
-import { type Bound, domain, type DomainLog } from "../domain.js";
-import type { Sql } from "../sql.js";
+import { type Bound, domain, type DomainLog, type Sql } from "../domain.js";
 import { removeTraces } from "../user-traces.js";
 import { cachedUsers, findUser, userReads } from "./user-reads.js";
 

@@ -1,7 +1,6 @@
 import { TABLES } from "../../copies/tables.js";
 import { removeChannelsOfWorld } from "../chat/chat-erasing.js";
-import type { DomainLog } from "../domain.js";
-import type { Sql } from "../sql.js";
+import type { DomainLog, Sql } from "../domain.js";
 
 // A world that is deleted is gone with its row in `worlds`. Its other rows are removed in slices,
 // by the process that deletes it. Until the last one its id is taken. If that process is killed, the

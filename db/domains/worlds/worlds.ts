@@ -23,10 +23,9 @@ import {
   takenWorld,
   worldFieldChanges,
 } from "../../rules/world-rows.js";
-import { type Bound, domain, type DomainLog } from "../domain.js";
+import { type Bound, domain, type DomainLog, type Reading, type Sql } from "../domain.js";
 import { datesChanged, editorsChanged, viewersChanged } from "../program/stamps.js";
 import { SlicedWork } from "../slices.js";
-import type { Reading, Sql } from "../sql.js";
 import { hideWorld, removeSlice } from "./removal.js";
 
 /** The bound for cached issuers and hosts, in characters. Any client can ask for unknown ones. */

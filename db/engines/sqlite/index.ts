@@ -5,9 +5,9 @@ import type { AnyEvent } from "../../contract/events.js";
 import { type Store, StoreError } from "../../contract/store.js";
 import { worldCopies } from "../../copies/world-copies.js";
 import { chatStore } from "../../domains/chat/chat.js";
+import type { CachedKind, Reading } from "../../domains/domain.js";
 import { programStore } from "../../domains/program/program.js";
 import { roomStore } from "../../domains/rooms/rooms.js";
-import type { CachedKind, Reading } from "../../domains/sql.js";
 import { userStore } from "../../domains/users/users.js";
 import { worldStore } from "../../domains/worlds/worlds.js";
 import {

@@ -1,5 +1,4 @@
-import type { PushStore } from "../../../db/contract/push.js";
-import { isPoint } from "../../../db/rules/browser-keys.js";
+import { isPoint, type PushStore } from "../../../db/contract/push.js";
 import type { Clock } from "../../../db/runtime.js";
 import type { Commands } from "../../../schemas/live/index.js";
 import type { CommandTable, Context } from "../../module.js";

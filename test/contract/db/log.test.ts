@@ -2,8 +2,7 @@ import t from "tap";
 import type { Author } from "../../../db/contract/author.js";
 import type { Delivery } from "../../../db/contract/chat.js";
 import { Draft } from "../../../db/log/draft.js";
-import { chatEntry, entryOf, type EntryRow } from "../../../db/log/entries.js";
-import type { Position } from "../../../db/log/log.js";
+import { chatEntry, entryOf, type EntryRow, type Position } from "../../../db/log/entries.js";
 import { logContract } from "./log-contract.js";
 import { sampleOf } from "./sample-entries.js";
 

@@ -14,9 +14,8 @@ import {
   NODES,
 } from "../../../db/engines/postgres/engine/postgres-sql.js";
 import { postgresStore } from "../../../db/engines/postgres/index.js";
-import type { Entry, OnAppended } from "../../../db/log/entries.js";
+import type { Entry, Hint, OnAppended } from "../../../db/log/entries.js";
 import { LogEvents } from "../../../db/log/log-events.js";
-import type { Hint } from "../../../db/log/log.js";
 import { newRoomRow } from "../../../db/rules/room-rows.js";
 import { BASELINE, migrations } from "../../../db/schema/migrations.js";
 import type { RoomOrdering } from "../../../schemas/rooms.js";

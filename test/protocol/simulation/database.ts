@@ -7,8 +7,7 @@ import type { BatchReport, WriteCall } from "../../../db/engines/sqlite/engine/w
 import { type StartRunner, WriteRunner } from "../../../db/engines/sqlite/engine/write-runner.js";
 import { openSqliteStore } from "../../../db/engines/sqlite/index.js";
 import { fromSent, WriteLog } from "../../../db/engines/sqlite/log/log-writes.js";
-import type { Entry } from "../../../db/log/entries.js";
-import type { Hint, Position } from "../../../db/log/log.js";
+import type { Entry, Hint, Position } from "../../../db/log/entries.js";
 import type { Clock } from "../../../db/runtime.js";
 
 /** How many numbers other processes may have seen that this one has not. */

@@ -1,7 +1,7 @@
 import { setImmediate } from "node:timers/promises";
 import t from "tap";
+import type { History, Logged, Stretch } from "../../../db/log/entries.js";
 import { Follower } from "../../../db/log/follower.js";
-import type { History, Logged, Stretch } from "../../../db/log/log.js";
 import { ProcessTime, Timeline } from "./timeline.js";
 
 /** The log of one world, as far as a follower reads it. */

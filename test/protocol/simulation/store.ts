@@ -1,12 +1,11 @@
 import { type Store, StoreError } from "../../../db/contract/store.js";
-import type { OnAppended } from "../../../db/log/entries.js";
-import type { Position } from "../../../db/log/log.js";
-import type { StartRunner } from "../../../db/engines/sqlite/engine/write-runner.js";
 import type { BatchReport, WriteCall } from "../../../db/engines/sqlite/engine/write-calls.js";
+import type { StartRunner } from "../../../db/engines/sqlite/engine/write-runner.js";
 import { openSqliteStore } from "../../../db/engines/sqlite/index.js";
+import type { OnAppended, Position } from "../../../db/log/entries.js";
+import type { Cluster } from "./process.js";
 import type { Random } from "./random.js";
 import type { ProcessTime } from "./timeline.js";
-import type { Cluster } from "./process.js";
 
 /** How the calls of a store fail, each as a probability. */
 export interface StoreFaults {

@@ -12,12 +12,11 @@ import {
   tableTarget,
 } from "../../../copies/dump.js";
 import { type Row, SEQUENCES, type Table, TABLES } from "../../../copies/tables.js";
-import type { Sql } from "../../../domains/sql.js";
+import type { Sql } from "../../../domains/domain.js";
 import type { InspectedDatabase } from "../../../maintenance/inspector.js";
 import { POSTGRES } from "../../../rules/contradictions.js";
 import { baseline } from "../../../schema/baseline.js";
-import { forPostgres } from "../../../schema/dialects.js";
-import { migrations } from "../../../schema/migrations.js";
+import { forPostgres, migrations } from "../../../schema/migrations.js";
 import { end, explain } from "../engine/pg-client.js";
 import { encodedText, NODES, sqlOn, types } from "../engine/postgres-sql.js";
 import { commit } from "../engine/transaction.js";

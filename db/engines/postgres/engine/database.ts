@@ -3,15 +3,13 @@ import type { DatabaseOptions } from "../../../choice.js";
 import { type Author, SERVER } from "../../../contract/author.js";
 import type { PoolHealth } from "../../../contract/engines.js";
 import { StoreError } from "../../../contract/store.js";
+import type { Sql } from "../../../domains/domain.js";
 import { SearchQueue } from "../../../domains/searches.js";
-import type { Sql } from "../../../domains/sql.js";
 import type { MaintenanceLog } from "../../../erasure/erasure-job.js";
-import { INDEX } from "../../../log/entries.js";
+import { INDEX, type Position } from "../../../log/entries.js";
 import type { LogEvents } from "../../../log/log-events.js";
-import type { Position } from "../../../log/log.js";
 import { detach } from "../../../runtime.js";
 import { type Log, Noted, raiseLost, type Writer } from "../log/postgres-log.js";
-import { Lanes } from "./lanes.js";
 import { join, Link, type Membership } from "./membership.js";
 import {
   clientOf,
@@ -26,7 +24,7 @@ import {
 import { DEADLINES, Pool, prepare } from "./pool.js";
 import { Caches } from "./postgres-cache.js";
 import { sqlOn } from "./postgres-sql.js";
-import { type Job, transact, type WriteOptions } from "./transaction.js";
+import { type Job, Lanes, transact, type WriteOptions } from "./transaction.js";
 import { upgrade, type UpgradeOptions } from "./upgrade.js";
 
 /** How many searches of a process run at once. Each keeps a CPU of the database busy. */

@@ -5,10 +5,11 @@ import {
   boundWrites,
   type DomainLog,
   type EngineWrites,
+  type Reading,
+  type Sql,
 } from "../../../domains/domain.js";
 import { domains } from "../../../domains/index.js";
 import { runSearch } from "../../../domains/searches.js";
-import type { Reading, Sql } from "../../../domains/sql.js";
 import { MEMBER, MESSAGE, toDeliveries } from "../../../rules/chat-rows.js";
 import type { Log } from "../log/postgres-log.js";
 import type { Database } from "./database.js";

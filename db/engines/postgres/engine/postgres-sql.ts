@@ -1,8 +1,8 @@
 import pg from "pg";
 import { escapeLiteral } from "pg";
 import { TABLES } from "../../../copies/tables.js";
+import type { Inserted, Sql } from "../../../domains/domain.js";
 import { slices } from "../../../domains/slices.js";
-import type { Inserted, Sql } from "../../../domains/sql.js";
 
 type Run = (query: pg.QueryConfig) => Promise<pg.QueryResult>;
 

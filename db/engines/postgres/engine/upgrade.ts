@@ -3,8 +3,13 @@ import type pg from "pg";
 import { addressOf } from "../../../choice.js";
 import { StoreError } from "../../../contract/store.js";
 import { baseline, beginIndex } from "../../../schema/baseline.js";
-import { forPostgres } from "../../../schema/dialects.js";
-import { BASELINE, latestVersion, migrations, tooOld } from "../../../schema/migrations.js";
+import {
+  BASELINE,
+  forPostgres,
+  latestVersion,
+  migrations,
+  tooOld,
+} from "../../../schema/migrations.js";
 import { clientOf, configOf, end, explain, open, refusal } from "./pg-client.js";
 import { LOCK_OF_UPGRADES, NODES } from "./postgres-sql.js";
 

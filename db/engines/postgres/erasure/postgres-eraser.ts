@@ -1,22 +1,16 @@
 import type { DatabaseOptions } from "../../../choice.js";
-import { eraseRemains, findRemains } from "../../../domains/chat/chat-erasing.js";
-import { findAbandoned, removeAbandoned } from "../../../domains/worlds/removal.js";
 import {
   type Eraser,
+  eraseSlice,
   oldestErasure,
   type Round,
+  SHORTEST_PAUSE_MS,
   type Urgency,
 } from "../../../erasure/erasure-job.js";
 import { Database } from "../engine/database.js";
 
-/** How many events of deleted channels one transaction erases. */
-const SLICE = 1000;
-
 /** How many rows of an abandoned world one transaction removes. */
 const ROWS = 1000;
-
-/** The least pause between two slices, in milliseconds, for other writes. */
-const SHORTEST_PAUSE_MS = 10;
 
 /** How many rows of `erasures` one round is for. */
 const MANY = 1000;
@@ -55,7 +49,6 @@ export class PostgresEraser implements Eraser {
 
   async run(urgency: Urgency): Promise<Round> {
     const { sql } = this.#db;
-    const started = performance.now();
     const now = Date.now();
     const isIndexDue =
       urgency === "now" ||
@@ -65,20 +58,10 @@ export class PostgresEraser implements Eraser {
        ORDER BY number LIMIT ${MANY}`,
       [isIndexDue],
     );
-    // It is read after the marks: a mark of its own may only go when its events are erased.
+    // The slice comes after the marks: a mark of its own may only go when its events are erased.
     // If several processes do this, the lock of the world gives each slice to one of them.
-    const world = await findAbandoned(sql);
-    if (world !== undefined) {
-      await this.#db.write(world, (sql, log) => removeAbandoned(sql, log, world, ROWS));
-      const pause = Math.max(SHORTEST_PAUSE_MS, performance.now() - started);
-      return { pause, done: [`removed rows of the world ${world}`] };
-    }
-    const channel = await findRemains(sql);
-    if (channel) {
-      await this.#db.write(channel.world, (sql, log) => eraseRemains(sql, log, channel, SLICE));
-      const pause = Math.max(SHORTEST_PAUSE_MS, performance.now() - started);
-      return { pause, done: ["erased messages of deleted channels"] };
-    }
+    const slice = await eraseSlice(sql, ROWS, (world, work) => this.#db.write(world, work));
+    if (slice) return slice;
     const waits =
       urgency === "idle" && !isIndexDue && (await sql.value(HAS_INDEX_MARKS)) !== undefined;
     const rest = waits ? QUIET_MS : undefined;

@@ -1,14 +1,15 @@
+import { readNewDeliveries } from "../../../domains/chat/event-reads.js";
+import type { Sql } from "../../../domains/domain.js";
 import {
   entryOf,
+  type History,
   INDEX,
   KEPT_COLUMNS,
   type LogStore,
+  type Position,
   storedChatEntry,
 } from "../../../log/entries.js";
-import type { History, Position } from "../../../log/log.js";
-import { readNewDeliveries } from "../../../domains/chat/event-reads.js";
 import type { Database } from "../engine/database.js";
-import type { Sql } from "../../../domains/sql.js";
 
 /**
  * How long a read may take, in milliseconds. It is repeated on another connection, as a

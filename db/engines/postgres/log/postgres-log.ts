@@ -3,8 +3,13 @@ import { type Author, SERVER, userBy } from "../../../contract/author.js";
 import type { Delivery } from "../../../contract/chat.js";
 import { CALLER_SEEN } from "../../../domains/audit.js";
 import { Draft, type Given } from "../../../log/draft.js";
-import { authorBeside, chatEntry, INDEX, LOG_COLUMNS } from "../../../log/entries.js";
-import type { Position } from "../../../log/log.js";
+import {
+  authorBeside,
+  chatEntry,
+  INDEX,
+  LOG_COLUMNS,
+  type Position,
+} from "../../../log/entries.js";
 import { moderatedMessage, noted } from "../../../rules/acts.js";
 import { encodedText, lockOfWorld, sqlOn } from "../engine/postgres-sql.js";
 

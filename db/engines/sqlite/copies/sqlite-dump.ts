@@ -1,7 +1,8 @@
 import { closeSync, existsSync, fsyncSync, openSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import Database, { type Database as Connection } from "better-sqlite3";
+import Database from "better-sqlite3";
+import type { Database as Connection } from "better-sqlite3";
 import { Failure } from "../../../../schemas/plain/failure.js";
 import { StoreError } from "../../../contract/store.js";
 import {
@@ -16,7 +17,7 @@ import {
   UnfitRow,
 } from "../../../copies/dump.js";
 import { type Row, SEQUENCES, type Table } from "../../../copies/tables.js";
-import type { Sql } from "../../../domains/sql.js";
+import type { Sql } from "../../../domains/domain.js";
 import { withLockedFolder } from "../../../local/work-folder.js";
 import type { InspectedDatabase } from "../../../maintenance/inspector.js";
 import { SQLITE } from "../../../rules/contradictions.js";

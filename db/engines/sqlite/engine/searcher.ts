@@ -1,8 +1,8 @@
 import { Worker } from "node:worker_threads";
 import type { Database as Connection } from "better-sqlite3";
 import { StoreError, type StoreProblem } from "../../../contract/store.js";
+import type { Found, SearchKind, Wanted } from "../../../domains/domain.js";
 import { runSearch, SearchQueue } from "../../../domains/searches.js";
-import type { Found, SearchKind, Wanted } from "../../../domains/sql.js";
 import { isInField } from "../../../rules/user-rows.js";
 import { sqlOn } from "./sqlite-sql.js";
 

@@ -1,6 +1,5 @@
 import { performance } from "node:perf_hooks";
-import type { Database as Connection } from "better-sqlite3";
-import type { Statement } from "better-sqlite3";
+import type { Database as Connection, Statement } from "better-sqlite3";
 import type { Author } from "../../../contract/author.js";
 import {
   type AnyDomain,
@@ -8,9 +7,10 @@ import {
   boundWrites,
   type DomainLog,
   type EngineWrites,
+  type Reading,
+  type Sql,
 } from "../../../domains/domain.js";
 import { domains, type DomainWrite } from "../../../domains/index.js";
-import type { Reading, Sql } from "../../../domains/sql.js";
 
 /** A statement of SQLite, and which parameter each of its places takes. */
 interface Prepared {

@@ -1,10 +1,16 @@
 import { closeSync, existsSync, fsyncSync, openSync, renameSync, rmSync } from "node:fs";
 import { dirname } from "node:path";
-import Database, { type Database as Connection } from "better-sqlite3";
+import Database from "better-sqlite3";
+import type { Database as Connection } from "better-sqlite3";
 import { StoreError } from "../../../contract/store.js";
 import { baseline, beginIndex } from "../../../schema/baseline.js";
-import { forSqlite } from "../../../schema/dialects.js";
-import { BASELINE, latestVersion, migrations, tooOld } from "../../../schema/migrations.js";
+import {
+  BASELINE,
+  forSqlite,
+  latestVersion,
+  migrations,
+  tooOld,
+} from "../../../schema/migrations.js";
 
 /** SQLite's application_id of a Foyer database: "Foyr". */
 const APPLICATION_ID = 0x466f7972;

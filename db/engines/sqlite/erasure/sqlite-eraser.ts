@@ -1,10 +1,8 @@
 import type { Database as Connection } from "better-sqlite3";
-import { eraseRemains, findRemains } from "../../../domains/chat/chat-erasing.js";
-import type { DomainLog } from "../../../domains/domain.js";
-import type { Sql } from "../../../domains/sql.js";
-import { findAbandoned, removeAbandoned } from "../../../domains/worlds/removal.js";
+import type { DomainLog, Sql } from "../../../domains/domain.js";
 import {
   type Eraser,
+  eraseSlice,
   oldestErasure,
   type Round,
   type Urgency,
@@ -21,14 +19,8 @@ import { checkpoint, emptyIndex, type ErasedTable, isErasedTable, rewriteTable }
 /** How long it waits for the lock of writers, in milliseconds. */
 const LOCK_TIMEOUT_MS = 50;
 
-/** How many events of deleted channels one transaction erases. It takes some milliseconds. */
-const SLICE = 1000;
-
 /** How many rows of an abandoned world one transaction removes. It takes some milliseconds. */
 const ROWS = 200;
-
-/** The least pause between two slices, in milliseconds, for other writes. */
-const SHORTEST_PAUSE_MS = 10;
 
 /** A table with more rows than this is rewritten only while nothing is written. */
 const MANY_ROWS = 5000;
@@ -83,12 +75,10 @@ export class SqliteEraser {
 
   /** Only microtasks pass until it resolves. */
   async run(urgency: Urgency): Promise<Round> {
-    const started = performance.now();
-    const slice = (await this.#removeAbandoned()) ?? (await this.#eraseRemains());
-    if (slice) {
-      const pause = Math.max(SHORTEST_PAUSE_MS, performance.now() - started);
-      return { pause, done: [slice] };
-    }
+    const slice = await eraseSlice(this.#sql, ROWS, (_world, work) =>
+      this.#inTransaction((log) => work(this.#sql, log)),
+    );
+    if (slice) return slice;
     const done: string[] = [];
     let isPostponed = false;
     for (const { subject, since } of this.#marks.tables()) {
@@ -114,24 +104,6 @@ export class SqliteEraser {
     }
     if (this.#compacts) isPostponed = true;
     return { pause: isPostponed ? LOOK_MS : undefined, done };
-  }
-
-  /** Removes a slice of an abandoned world. @returns what it did; undefined if there is none. */
-  async #removeAbandoned(): Promise<string | undefined> {
-    const world = await findAbandoned(this.#sql);
-    if (world === undefined) return undefined;
-    await this.#inTransaction((log) => removeAbandoned(this.#sql, log, world, ROWS));
-    return `removed rows of the world ${world}`;
-  }
-
-  /** Erases a slice of the events of a deleted channel. @returns what it did; undefined if there is none. */
-  #eraseRemains(): Promise<string | undefined> {
-    return this.#inTransaction(async (log) => {
-      const remains = await findRemains(this.#sql);
-      if (!remains) return undefined;
-      await eraseRemains(this.#sql, log, remains, SLICE);
-      return "erased messages of deleted channels";
-    });
   }
 
   /** Runs a slice of work that erases. */

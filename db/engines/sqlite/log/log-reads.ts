@@ -1,15 +1,16 @@
 import type { Database as Connection } from "better-sqlite3";
 import { readNewDeliveries } from "../../../domains/chat/event-reads.js";
-import type { Sql } from "../../../domains/sql.js";
+import type { Sql } from "../../../domains/domain.js";
 import {
   type Entry,
   entryOf,
   type EntryRow,
   INDEX,
   KEPT_COLUMNS,
+  type Position,
   storedChatEntry,
+  type Stretch,
 } from "../../../log/entries.js";
-import type { Position, Stretch } from "../../../log/log.js";
 import { blankAudit, blankOf } from "../erasure/scrub.js";
 import type { WriteLog } from "./log-writes.js";
 

@@ -11,11 +11,12 @@ import {
   chatEntry,
   type Entry,
   type EntryRow,
+  type Hint,
   INDEX,
   LOG_COLUMNS,
+  type Position,
   UNAUDITED,
 } from "../../../log/entries.js";
-import type { Hint, Position } from "../../../log/log.js";
 import { moderatedMessage, noted } from "../../../rules/acts.js";
 import { type EventRow, MEMBER, MESSAGE, toDeliveries } from "../../../rules/chat-rows.js";
 import { blankAudit, blankOf, isErasedTable } from "../erasure/scrub.js";

@@ -1,12 +1,11 @@
 import type { Author } from "../../../../db/contract/author.js";
 import type { Store } from "../../../../db/contract/store.js";
-import { type Entry, INDEX } from "../../../../db/log/entries.js";
-import type { Hint } from "../../../../db/log/log.js";
+import { type Entry, type Hint, INDEX } from "../../../../db/log/entries.js";
+import { exported } from "../../../support/exported.js";
+import { keyOf, worldOf } from "../../../support/helper.js";
 import { allEvents, chatting, crowd, DELETED, message, text } from "./chat-setup.js";
 import { asStored, deliveryOf, LogReader, me } from "./logged.js";
 import { ABSENT, add, type Contract, enter, fails, file, guest, headOf, idsOf } from "./setup.js";
-import { exported } from "../../../support/exported.js";
-import { keyOf, worldOf } from "../../../support/helper.js";
 
 /** All entries of a world. */
 const allOf = async (store: Store, world = "demo"): Promise<Entry[]> => [

@@ -1,8 +1,7 @@
 import type { Author } from "../../../../db/contract/author.js";
 import type { Delivery } from "../../../../db/contract/chat.js";
 import type { Store } from "../../../../db/contract/store.js";
-import { type Entry } from "../../../../db/log/entries.js";
-import type { Position } from "../../../../db/log/log.js";
+import type { Entry, Position } from "../../../../db/log/entries.js";
 
 /** How many entries a {@link LogReader} reads at a time. */
 const STRETCH = 7;
