@@ -4,10 +4,9 @@ interface Entry<V> {
 }
 
 /**
- * A cache that is bounded by the size of its values. It keeps two generations.
- * When the younger one is full, it replaces the older one, whose entries survive
- * only if they were read in the meantime. Unlike in an LRU list, a hit in the
- * younger generation writes nothing.
+ * A cache that is bounded by the size of its values. It keeps two generations. When the younger one
+ * is full, it replaces the older one, whose entries survive only if they were read in the meantime.
+ * Unlike in an LRU list, a hit in the younger generation writes nothing.
  */
 export class Cache<V> {
   readonly #generation: number;

@@ -45,10 +45,7 @@ export const draftWorld = ({ id, title, domain }: WorldNames, isPrivate = false)
   },
 });
 
-/**
- * The world with an id.
- * @throws {StoreError} `absent`, with one line for the operator.
- */
+/** The world with an id. @throws {StoreError} `absent`, with one line for the operator. */
 export async function findWorld(store: Store, id: string): Promise<World> {
   const world = await store.worlds.get(id);
   if (!world) throw missingWorld(id);

@@ -31,9 +31,8 @@ export interface Visit {
  */
 export interface AttendanceStore {
   /**
-   * Notes the numbers of a minute. Of several numbers for a room and a minute, the largest stays:
-   * a process that lost touch with others counts fewer people. Rooms that do not exist are
-   * skipped.
+   * Notes the numbers of a minute. Of several numbers for a room and a minute, the largest stays: a
+   * process that lost touch with others counts fewer people. Rooms that do not exist are skipped.
    * @param at the minute, in milliseconds since 1970.
    * @param counts at most a few hundred.
    */

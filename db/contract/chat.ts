@@ -19,11 +19,10 @@ export interface ChatEvent {
   readonly timestamp: number;
   readonly type: ChatEventType;
   /**
-   * JSON of an object, as it is stored: it is sent as it is, and parsing it may take
-   * a hundred times as long as copying it. Of a message that was edited, and of all
-   * its edits, the content of the last edit; of one that was deleted, and of all its
-   * edits, `{"type":"deleted"}`. Of a member event only `membership`: the user is the
-   * sender.
+   * JSON of an object, as it is stored: it is sent as it is, and parsing it may take a hundred
+   * times as long as copying it. Of a message that was edited, and of all its edits, the content of
+   * the last edit; of one that was deleted, and of all its edits, `{"type":"deleted"}`. Of a member
+   * event only `membership`: the user is the sender.
    */
   readonly content: string;
   /** When it was edited or deleted last; null if never. */

@@ -1,12 +1,11 @@
 // Part of db/contract/store.ts: what several parts of the store take.
 
 /**
- * A record and its version. db/rules/versions.ts computes the version from the values
- * that a reader sees and from the revision, which counts the changes of the
- * record from 1. So equal versions mean equal values, on every server and every
- * engine, and a change followed by its reversal gives a third version. Nothing
- * else identifies a state: the same record read twice may be two objects. The
- * value is frozen with all that it holds, as readers share it.
+ * A record and its version. db/rules/versions.ts computes the version from the values that a reader
+ * sees and from the revision, which counts the changes of the record from 1. So equal versions mean
+ * equal values, on every server and every engine, and a change followed by its reversal gives a
+ * third version. Nothing else identifies a state: the same record read twice may be two objects.
+ * The value is frozen with all that it holds, as readers share it.
  */
 export interface Versioned<T> {
   readonly value: T;

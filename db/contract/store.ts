@@ -310,9 +310,8 @@ export interface WorldSettings extends Pick<WorldChanges, "title" | "permission_
 export interface WorldStore {
   get(id: string): Promise<Versioned<World> | undefined>;
   /**
-   * The world that a host name stands for: the one with exactly this domain, or
-   * else the one with this domain without the port, or else the only world of the
-   * store if it has only one.
+   * The world that a host name stands for: the one with exactly this domain, or else the one with
+   * this domain without the port, or else the only world of the store if it has only one.
    * @param host as in a Host header, in lower case, with or without a port.
    */
   at(host: string): Promise<Versioned<World> | undefined>;
@@ -352,9 +351,8 @@ export interface WorldStore {
     by?: Author,
   ): Promise<Versioned<World>>;
   /**
-   * Deletes a world with its rooms, users and file records. Soon after, the data that
-   * identifies its users and files, and its messages, are also overwritten in the storage
-   * of the database.
+   * Deletes a world with its rooms, users and file records. Soon after, the data that identifies
+   * its users and files, and its messages, are also overwritten in the storage of the database.
    * @param noted the keys that its files may have; any by default.
    * @returns the keys of its files, in any order. No record names them any more.
    * @throws {StoreError} `absent`, or `changed` if it has a file that is not noted.
@@ -445,10 +443,7 @@ export interface RoomStore {
     versions?: readonly string[],
     by?: Author,
   ): Promise<Versioned<RoomValue>>;
-  /**
-   * Sets the `schedule_data` of a room.
-   * @throws {StoreError} `absent`.
-   */
+  /** Sets the `schedule_data` of a room. @throws {StoreError} `absent`. */
   schedule(
     worldId: string,
     id: string,
@@ -456,9 +451,8 @@ export interface RoomStore {
     by?: Author,
   ): Promise<Versioned<RoomValue>>;
   /**
-   * Numbers the priorities of all rooms from 1: the named rooms come first, in
-   * this order, and the others follow in their present one. Ids that no room of
-   * the world has are skipped.
+   * Numbers the priorities of all rooms from 1: the named rooms come first, in this order, and the
+   * others follow in their present one. Ids that no room of the world has are skipped.
    * @throws {StoreError} `absent` when the world does not exist.
    */
   reorder(worldId: string, ids: readonly string[], by?: Author): Promise<void>;
@@ -478,13 +472,12 @@ export interface RoomStore {
 
 export interface UserStore {
   /**
-   * Lets a person into a world. The first entry creates a user, with a new UUID
-   * as its id; later ones refresh its traits and `last_seen`, never its profile.
-   * The log gets an entry if others may see a difference: other traits, or a user who was inactive.
-   * The audit notes a new screen.
-   * A banned user stays as it is, and is still returned.
-   * If several processes get the first entry at the same time, one creates the user.
-   * An erased user is not found again: the same name then creates a new one.
+   * Lets a person into a world. The first entry creates a user, with a new UUID as its id; later
+   * ones refresh its traits and `last_seen`, never its profile. The log gets an entry if others may
+   * see a difference: other traits, or a user who was inactive. The audit notes a new screen. A
+   * banned user stays as it is, and is still returned. If several processes get the first entry at
+   * the same time, one creates the user. An erased user is not found again: the same name then
+   * creates a new one.
    * @returns the present user.
    * @throws {StoreError} `absent` if the world does not exist.
    */
@@ -515,10 +508,7 @@ export interface UserStore {
    *   before its turn; `large` as in {@link list}.
    */
   search(worldId: string, search: UserSearch, signal?: AbortSignal): Promise<FoundUsers>;
-  /**
-   * Replaces the named fields.
-   * @throws {StoreError} `absent`, also if the user is erased.
-   */
+  /** Replaces the named fields. @throws {StoreError} `absent`, also if the user is erased. */
   update(worldId: string, id: string, changes: UserChanges, by?: Author): Promise<UserRecord>;
   /**
    * Decides about a user. A banned user who is silenced stays banned.

@@ -14,10 +14,7 @@ import { type CopiedRows, takenAs } from "./world-rows.js";
 // Documents of worlds before they had rows, and worlds that the server itself describes. This is
 // the only reader of their form.
 
-/**
- * The rows of a document.
- * @throws {StoreError} `quota` on `blocks`, or `taken` on `users`.
- */
+/** The rows of a document. @throws {StoreError} `quota` on `blocks`, or `taken` on `users`. */
 export function* rowsOf(copy: WorldCopy): Generator<CopiedRows> {
   const { world, rooms, users = [], announcements = [] } = copy;
   const { questions = [], polls = [], chat } = copy;
@@ -149,10 +146,7 @@ function totalsOf({ state, options, ballots = [], results }: PollCopy): string |
   return JSON.stringify(results ?? Object.fromEntries(votes));
 }
 
-/**
- * The rows of the chat in an old document.
- * @param tag makes a tag for an event.
- */
+/** The rows of the chat in an old document. @param tag makes a tag for an event. */
 function chatParts({ channels, events }: ChatCopy, tag: () => number): Parts {
   const numbers = new Map(channels.map(({ id }, i) => [id, i + 1]));
   const places = new Map(events.map(({ id }, i) => [id, i + 1]));

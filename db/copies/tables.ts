@@ -411,19 +411,6 @@ export const TABLES: readonly Table[] = [
   table("sequences", "name", "none", { name: text, last: number }),
 ];
 
-/** A table that no backup has: the deleted channels whose events are still to be erased. */
-export const REMAINS = table("chat_remains", "world_id channel", "none", {
-  world_id: anyWorld,
-  channel: looseNumberOf("chat_channels"),
-});
-
-/** Another one: what was erased and may still have bytes in the files of the database. */
-export const ERASURES = table("erasures", "number", "none", {
-  number,
-  subject: text,
-  at: number,
-});
-
 /** The tables that `sequences` has, in its order. */
 export const SEQUENCES = ["chat_channels", "questions"] as const;
 

@@ -77,10 +77,7 @@ const WORLD = '"world":';
 
 const columnsIn = (table: Table): Column[] => table.columns.filter(({ of }) => of !== "worlds");
 
-/**
- * The lines of a document.
- * @param parts every table of the document, also if it has no rows.
- */
+/** The lines of a document. @param parts every table of the document, also if it has no rows. */
 export async function* linesOf(
   parts: AsyncIterable<CopiedRows> | Iterable<CopiedRows>,
 ): AsyncGenerator<string> {
@@ -192,10 +189,7 @@ interface ReadRows extends LinesOfRows {
   readonly size: number;
 }
 
-/**
- * Looks at a line before its row is read.
- * @returns what is wrong with it.
- */
+/** Looks at a line before its row is read. @returns what is wrong with it. */
 export type Look = (text: string, entry: object) => string | undefined;
 
 /** How many rows come at once at most, and about how many characters. */

@@ -57,10 +57,7 @@ interface Found extends Place, WholePoll {
 /** Finds a poll, its room and a user, as writes need them. */
 const pollFinder =
   (sql: Sql) =>
-  /**
-   * @param user none if null.
-   * @throws {StoreError} `absent` on `room` or `poll`.
-   */
+  /** @param user none if null. @throws {StoreError} `absent` on `room` or `poll`. */
   async (world: string, room: string, id: string, user: string | null): Promise<Found> => {
     const found = await sql.one<Place & WholePoll["row"]>(FIND, [world, room, user, id]);
     const { hasRoom, userState, ...row } = found!;

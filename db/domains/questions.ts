@@ -121,10 +121,7 @@ const FIND = `SELECT ${PLACE}, ${QUESTION_COLUMNS} FROM (VALUES (1)) AS place
 /** Finds a question, its room and a user, as writes need them. */
 const questionFinder =
   (sql: Sql) =>
-  /**
-   * @param user none if null.
-   * @throws {StoreError} `absent` on `room` or `question`.
-   */
+  /** @param user none if null. @throws {StoreError} `absent` on `room` or `question`. */
   async (
     world: string,
     room: string,

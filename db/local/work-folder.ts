@@ -19,10 +19,7 @@ export class WorkFolder {
     this.path = join(this.#root, randomUUID());
   }
 
-  /**
-   * A path in the folder, which exists from then on.
-   * @throws {StoreError} `full` or `unusable`.
-   */
+  /** A path in the folder, which exists from then on. @throws {StoreError} `full` or `unusable`. */
   async newPath(): Promise<string> {
     this.#lock ??= this.#make();
     await asStoreError(() => this.#lock!).catch((error: unknown) => {
@@ -71,10 +68,7 @@ export class WorkFolder {
     }
   }
 
-  /**
-   * Releases the folder.
-   * @param hasRemains whether something in it is for the next sweep.
-   */
+  /** Releases the folder. @param hasRemains whether something in it is for the next sweep. */
   async close(hasRemains: (names: string[]) => boolean = () => false): Promise<void> {
     const release = await this.#lock?.catch(() => undefined);
     if (!release) return;

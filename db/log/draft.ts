@@ -138,8 +138,7 @@ export class Draft {
   }
 
   /**
-   * Skips some numbers, for the events of an import, which have no hints. An entry has to
-   * follow.
+   * Skips some numbers, for the events of an import, which have no hints. An entry has to follow.
    * @returns the first of them.
    */
   skip(world: string, count: number): number {

@@ -33,10 +33,9 @@ export interface Backup extends RowCounts {
 class WorldGone extends ArchiveError {}
 
 /**
- * Copies all rows and files into one file, as they are at one moment. A server may
- * write meanwhile. The moment of the rows comes first, and then the files that
- * the rows name are read, because files never change. A file that is deleted meanwhile is
- * left out of both.
+ * Copies all rows and files into one file, as they are at one moment. A server may write meanwhile.
+ * The moment of the rows comes first, and then the files that the rows name are read, because files
+ * never change. A file that is deleted meanwhile is left out of both.
  * @param target a file that does not exist yet. It appears complete or not at all.
  */
 export async function backup(place: Place, target: string, report: Report): Promise<Backup> {

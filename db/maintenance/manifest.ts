@@ -105,10 +105,7 @@ export function timeOf(modified: Date): number {
   return time > 0 ? time : 0;
 }
 
-/**
- * Reads a manifest.
- * @throws {ArchiveError} if this Foyer cannot use it.
- */
+/** Reads a manifest. @throws {ArchiveError} if this Foyer cannot use it. */
 export function readManifest(json: string): Contents {
   let manifest: unknown;
   try {

@@ -33,10 +33,7 @@ export async function* partsOf(
   if (part.length > 0) yield Buffer.concat(part);
 }
 
-/**
- * The rows in a part of NDJSON.
- * @throws {ArchiveError} if one is no row of the table.
- */
+/** The rows in a part of NDJSON. @throws {ArchiveError} if one is no row of the table. */
 export async function* rowsIn(
   table: Table,
   chunks: AsyncIterable<Uint8Array>,

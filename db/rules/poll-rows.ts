@@ -89,10 +89,7 @@ interface NewPoll {
   poll: Poll;
 }
 
-/**
- * A new poll, with new ids.
- * @throws {StoreError} `quota` on `options`.
- */
+/** A new poll, with new ids. @throws {StoreError} `quota` on `options`. */
 export function newPoll(
   room: string,
   { content, options, state = "draft", poll_type = "choice" }: PollDraft,
@@ -213,10 +210,7 @@ export interface OptionPlan {
   removed: OptionRow[];
 }
 
-/**
- * The options of a new poll, with new ids.
- * @throws {StoreError} `quota` on `options`.
- */
+/** The options of a new poll, with new ids. @throws {StoreError} `quota` on `options`. */
 function newOptions(drafts: readonly OptionDraft[]): SavedOption[] {
   expectFew(drafts);
   return placed(drafts.map(({ content, order }) => ({ id: randomUUID(), content, order })));

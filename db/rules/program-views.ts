@@ -79,9 +79,7 @@ function placesOf({ places }: Program, { edits, seesRoom }: Reader) {
   );
 }
 
-/**
- * Names the part of a program that a reader sees. Readers with the same key see the same.
- */
+/** Names the part of a program that a reader sees. Readers with the same key see the same. */
 export const viewKey = (program: Program, reader: Reader): string =>
   [reader.edits ? "edits" : "reads", ...placesOf(program, reader).map(([place]) => place)].join(
     "\n",

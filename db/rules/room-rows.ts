@@ -162,9 +162,8 @@ export const newRoomRow = (record: RoomRecord): OwnRoomRow => ({
 });
 
 /**
- * A UUID that begins with the time (version 7, RFC 9562, section 5.7). Rooms that
- * are created together are then close to each other in every index, so fewer
- * pages are written.
+ * A UUID that begins with the time (version 7, RFC 9562, section 5.7). Rooms that are created
+ * together are then close to each other in every index, so fewer pages are written.
  */
 export function newRoomId(): string {
   const time = Date.now().toString(16).padStart(12, "0");

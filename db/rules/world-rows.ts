@@ -73,10 +73,9 @@ export const worldFieldChanges = (old: WorldRow, row: WorldRow): FieldChange[] =
 export const hostOf = (domain: string): string => domain.split(":", 1)[0] ?? "";
 
 /**
- * Refuses a domain that conflicts with another world's. Uploads find their world
- * by the host of the request, first with its port and then without it. So two
- * worlds may share a host name only if both name a port; otherwise one would get
- * the uploads of the other on that port.
+ * Refuses a domain that conflicts with another world's. Uploads find their world by the host of the
+ * request, first with its port and then without it. So two worlds may share a host name only if
+ * both name a port; otherwise one would get the uploads of the other on that port.
  * @param rivals the domains of the other worlds with the same host.
  * @throws {StoreError} `taken` on `domain`.
  */

@@ -40,12 +40,11 @@ const noteOf = (key: string) => `${encodeURIComponent(key)}${NOTE}`;
 const keyIn = (note: string) => decodeURIComponent(note.slice(0, -NOTE.length));
 
 /**
- * Files in a folder. Each process writes in a work folder of its own, beside the
- * folder of files. A file is written there until it is complete. Notes there name
- * the files that are in place but not yet recorded, and the files that are about to
- * be deleted. So a sweep finds the remains of a crash by the notes, without reading
- * all files. A lock beside the work folder shows whether its process is alive. It is
- * created before the folder and deleted after it.
+ * Files in a folder. Each process writes in a work folder of its own, beside the folder of files. A
+ * file is written there until it is complete. Notes there name the files that are in place but not
+ * yet recorded, and the files that are about to be deleted. So a sweep finds the remains of a crash
+ * by the notes, without reading all files. A lock beside the work folder shows whether its process
+ * is alive. It is created before the folder and deleted after it.
  */
 export class LocalFiles implements FileStore {
   readonly root: string;

@@ -70,10 +70,7 @@ class Peers {
     this.#parts = parts;
   }
 
-  /**
-   * Notes that another process lives.
-   * @param now in milliseconds.
-   */
+  /** Notes that another process lives. @param now in milliseconds. */
   hear(process: string, now: number): void {
     const isNew = !this.#heard.has(process);
     if (isNew && this.#heard.size >= MAX_PEERS) return;

@@ -84,10 +84,7 @@ const wordsIn = (channel: number, content: EventRow["content"]): string =>
     .map((word) => indexedWord(channel, word))
     .join(" ");
 
-/**
- * Searches a channel.
- * @returns no rows if too many messages have to be indexed first.
- */
+/** Searches a channel. @returns no rows if too many messages have to be indexed first. */
 export async function searchMessages(
   sql: Sql,
   world: string,

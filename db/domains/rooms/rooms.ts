@@ -284,10 +284,7 @@ async function updateRoom(
   return { ...seen, ...changes, domain: domain ?? hidden.world_domain, revision };
 }
 
-/**
- * A room with its hidden columns.
- * @throws {StoreError} `absent` or `changed`.
- */
+/** A room with its hidden columns. @throws {StoreError} `absent` or `changed`. */
 async function find(
   sql: Sql,
   world: string,

@@ -1,5 +1,6 @@
 import type { Test } from "tap";
-import { type Column, ERASURES, REMAINS, type Table, TABLES } from "../../../db/copies/tables.js";
+import { anyWorld, looseNumberOf, number, table, text } from "../../../db/copies/columns.js";
+import { type Column, type Table, TABLES } from "../../../db/copies/tables.js";
 
 // Both engines have the tables that `tables.ts` describes. A new column is in a migration of
 // each, and in the description, or this test fails.
@@ -14,7 +15,16 @@ export interface Shape {
   unique: string[];
 }
 
-const KEPT = [...TABLES.filter(({ name }) => name !== "sequences"), REMAINS, ERASURES];
+/** The tables that no backup has: what is still to be erased, and what may still have bytes on the disk. */
+const UNCOPIED = [
+  table("chat_remains", "world_id channel", "none", {
+    world_id: anyWorld,
+    channel: looseNumberOf("chat_channels"),
+  }),
+  table("erasures", "number", "none", { number, subject: text, at: number }),
+];
+
+const KEPT = [...TABLES.filter(({ name }) => name !== "sequences"), ...UNCOPIED];
 
 /** The tables that only one engine has. */
 const OWN = ["cluster"];

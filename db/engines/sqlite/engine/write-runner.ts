@@ -59,10 +59,7 @@ export class WriteRunner {
     if (!this.#db.memory) this.#db.close();
   }
 
-  /**
-   * Runs all calls in one transaction. Each succeeds or fails alone, unless the commit
-   * fails.
-   */
+  /** Runs all calls in one transaction. Each succeeds or fails alone, unless the commit fails. */
   async #commit(batch: readonly WriteCall[]): Promise<Batch> {
     try {
       return await this.#attempt(batch);

@@ -155,10 +155,7 @@ export class Writer {
     this.#unsent = new Gathering(options.clock, (writes) => this.#send(writes));
   }
 
-  /**
-   * From now on, writes run in a thread.
-   * @returns when this one runs none any more.
-   */
+  /** From now on, writes run in a thread. @returns when this one runs none any more. */
   async serve(): Promise<void> {
     if (this.#isServing) return;
     this.#isServing = true;

@@ -80,9 +80,7 @@ const NEAR = `rowid BETWEEN
   coalesce((SELECT rowid FROM log WHERE rowid < @first ORDER BY rowid DESC LIMIT 1 OFFSET ${DISTANCE}), @first - ${DISTANCE})
   AND coalesce((SELECT rowid FROM log WHERE rowid > @last ORDER BY rowid LIMIT 1 OFFSET ${DISTANCE}), @last + ${DISTANCE})`;
 
-/**
- * The write that deletes old entries. It runs inside a transaction of its caller.
- */
+/** The write that deletes old entries. It runs inside a transaction of its caller. */
 export function logPruning(db: Connection, log: WriteLog) {
   const blank = db.prepare<[number]>(
     `UPDATE log SET data = ${blankOf("data")} WHERE typeof(data) = 'text' AND at < ?`,

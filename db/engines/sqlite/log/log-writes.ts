@@ -172,10 +172,7 @@ export class WriteLog implements DomainLog {
     for (const table of tables) if (isErasedTable(table)) this.#subjects.add(table);
   }
 
-  /**
-   * Stores the entries, at the end of the transaction.
-   * @returns their hints in this order.
-   */
+  /** Stores the entries, at the end of the transaction. @returns their hints in this order. */
   finish(): SentHint[] {
     const hints = this.#draft.finish();
     for (const world of this.#erased) {
