@@ -1,86 +1,89 @@
 import type { Server } from "node:http";
-import Fastify, {
-  type FastifyBaseLogger,
-  type FastifyHttpOptions,
-  type FastifyInstance,
-  type FastifyPluginCallback,
+import Fastify from "fastify";
+import type {
+  FastifyBaseLogger,
+  FastifyHttpOptions,
+  FastifyInstance,
+  FastifyPluginCallback,
 } from "fastify";
 import fp from "fastify-plugin";
-import { loadConfig, type Config } from "./config.js";
-import { openEngines } from "./db/open.js";
+import { type Config, loadConfig } from "./config.js";
 import type { Engines } from "./db/contract/engines.js";
+import { openEngines } from "./db/open.js";
+import { commands } from "./live/commands.js";
+import { requirementsOf } from "./live/dispatch.js";
+import live from "./live/index.js";
+import { isTaken } from "./live/socket/upgrade.js";
 import asyncapi from "./plugins/asyncapi/index.js";
 import auth from "./plugins/auth/index.js";
 import docs from "./plugins/docs/index.js";
 import enginesPlugin from "./plugins/engines.js";
-import { answerClientError } from "./plugins/http/connections.js";
-import { answerError } from "./plugins/http/error-handler.js";
-import http, { composeRoutes } from "./plugins/http/index.js";
-import { originForm, requestIds } from "./plugins/http/protocol.js";
-import { QuietRequests } from "./plugins/http/request-log.js";
-import { requirementsOf } from "./live/dispatch.js";
-import guests from "./plugins/limits/guests.js";
-import { commands } from "./live/commands.js";
-import live from "./live/index.js";
-import { isTaken } from "./live/socket/upgrade.js";
-import mediaPlugin from "./plugins/media/index.js";
 import feeds from "./plugins/feed/index.js";
 import type { Gather } from "./plugins/gather.js";
+import { answerClientError } from "./plugins/http/connections.js";
+import { answerError } from "./plugins/http/error-handler.js";
+import http from "./plugins/http/index.js";
+import { composeRoutes } from "./plugins/http/index.js";
+import { originForm, requestIds } from "./plugins/http/protocol.js";
+import { QuietRequests } from "./plugins/http/request-log.js";
+import guests from "./plugins/limits/guests.js";
+import mediaPlugin from "./plugins/media/index.js";
+import openapi from "./plugins/openapi/index.js";
 import { declarePermissions, expectKnownOptions } from "./plugins/options.js";
 import outbound from "./plugins/outbound/index.js";
-import openapi from "./plugins/openapi/index.js";
 import programs from "./plugins/program/index.js";
-import sheets from "./plugins/sheets/index.js";
-import retention from "./plugins/retention.js";
-import setup, { type SetupKey } from "./plugins/setup.js";
+import push from "./plugins/push/index.js";
 import replies from "./plugins/replies.js";
+import retention from "./plugins/retention.js";
+import setup from "./plugins/setup.js";
+import type { SetupKey } from "./plugins/setup.js";
+import sheets from "./plugins/sheets/index.js";
 import validation from "./plugins/validation.js";
 import web from "./plugins/web/index.js";
-import push from "./plugins/push/index.js";
 import webhooks from "./plugins/webhooks/index.js";
-import filesRoute from "./routes/files.js";
-import activity from "./routes/results/activity.js";
-import audit from "./routes/audit.js";
 import announcements from "./routes/announcements.js";
-import items from "./routes/items.js";
-import messages from "./routes/messages.js";
-import reports from "./routes/results/reports.js";
-import results from "./routes/results/results.js";
-import serverRoutes from "./routes/server/server.js";
-import tokens from "./routes/tokens.js";
+import audit from "./routes/audit.js";
 import changes from "./routes/changes.js";
-import health from "./routes/server/health.js";
-import asyncapiRoute from "./routes/server/asyncapi.js";
-import openapiRoute from "./routes/server/openapi.js";
-import media from "./routes/media.js";
-import rooms from "./routes/rooms.js";
-import setupRoute from "./routes/server/setup.js";
+import filesRoute from "./routes/files.js";
+import items from "./routes/items.js";
 import login from "./routes/login.js";
-import signIn from "./routes/sign-in.js";
-import program from "./routes/program/program.js";
+import media from "./routes/media.js";
+import messages from "./routes/messages.js";
 import programFeed from "./routes/program/program-feed.js";
+import program from "./routes/program/program.js";
 import scheduleImport from "./routes/program/schedule-import.js";
 import sessions from "./routes/program/sessions.js";
 import speakers from "./routes/program/speakers.js";
+import activity from "./routes/results/activity.js";
+import reports from "./routes/results/reports.js";
+import results from "./routes/results/results.js";
+import rooms from "./routes/rooms.js";
+import asyncapiRoute from "./routes/server/asyncapi.js";
+import health from "./routes/server/health.js";
+import openapiRoute from "./routes/server/openapi.js";
+import serverRoutes from "./routes/server/server.js";
+import setupRoute from "./routes/server/setup.js";
+import signIn from "./routes/sign-in.js";
+import tokens from "./routes/tokens.js";
 import uploads from "./routes/uploads.js";
 import users from "./routes/users.js";
 import webhooksRoute from "./routes/webhooks.js";
 import worlds from "./routes/worlds.js";
+export { default as Fastify } from "fastify";
+export * from "./db/open.js";
+export type * from "./db/contract/engines.js";
+export type * from "./db/contract/events.js";
+export type * from "./db/contract/file-store.js";
+export type * from "./db/contract/store.js";
+export type { Identity } from "./plugins/auth/identity.js";
+export { type Admission, type Requirement, routesRequire } from "./plugins/auth/guard.js";
+export type * from "./plugins/engines.js";
 
 // For embedders: what they may pass in, and the types of what they get.
 /**
  * The Fastify of which {@link foyer} is a plugin. A program that installs Fastify itself may get
  * another copy, which does not take {@link fastifyOptions}.
  */
-export { default as Fastify } from "fastify";
-export * from "./db/open.js";
-export type * from "./db/contract/engines.js";
-export type * from "./db/contract/events.js";
-export type * from "./db/contract/files.js";
-export type * from "./db/contract/store.js";
-export type { Identity } from "./plugins/auth/identity.js";
-export { type Admission, type Requirement, routesRequire } from "./plugins/auth/guard.js";
-export type * from "./plugins/engines.js";
 
 /** How long the headers of a request may take, in milliseconds. */
 const HEADERS_TIMEOUT = 20_000;

@@ -5,12 +5,11 @@ import { join } from "node:path";
 import type { FastifyBaseLogger, FastifyInstance } from "fastify";
 import { createApp } from "./app.js";
 import type { Config } from "./config.js";
+import { draftWorld, findWorld, signToken, type TokenOptions } from "./db/world-management.js";
 import type { SetupKey } from "./plugins/setup.js";
 import { compileValidator } from "./schemas/validate.js";
 import { World } from "./schemas/worlds.js";
-import { draftWorld, findWorld, signToken, type TokenOptions } from "./db/worlds.js";
-
-export type { TokenOptions } from "./db/worlds.js";
+export type { TokenOptions } from "./db/world-management.js";
 export type { World } from "./schemas/worlds.js";
 
 /** How the server of a test differs from one with its defaults. */

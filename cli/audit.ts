@@ -1,7 +1,7 @@
 import { Command, Option } from "commander";
 import type { Store } from "../db/contract/store.js";
 import { PAGE_SIZE } from "../db/results/results.js";
-import { findWorld } from "../db/worlds.js";
+import { findWorld } from "../db/world-management.js";
 import { csvRow } from "../schemas/plain/csv.js";
 import { command, withStore } from "./command.js";
 import { printList, writeAll } from "./lists.js";

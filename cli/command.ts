@@ -3,7 +3,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { Command, InvalidArgumentError } from "commander";
 import { type Config, loadConfig } from "../config.js";
-import type { FileStore } from "../db/contract/files.js";
+import type { FileStore } from "../db/contract/file-store.js";
 import type { Store } from "../db/contract/store.js";
 import { textFault, type TextOptions } from "../schemas/plain/texts.js";
 import { context } from "./context.js";

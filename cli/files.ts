@@ -1,7 +1,7 @@
 import { Command } from "commander";
 import type { FileRecord } from "../db/contract/store.js";
 import { PAGE_SIZE, pagesAfter } from "../db/results/results.js";
-import { deleteFile, findWorld } from "../db/worlds.js";
+import { deleteFile, findWorld } from "../db/world-management.js";
 import { Failure } from "../schemas/plain/failure.js";
 import { command, withStore } from "./command.js";
 import { printList } from "./lists.js";

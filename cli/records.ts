@@ -1,9 +1,9 @@
 import { Command, Option } from "commander";
 import type { Store } from "../db/contract/store.js";
-import { chat, directEvents } from "../db/results/chat.js";
+import { chat, directEvents } from "../db/results/chat-results.js";
 import { polls, questions } from "../db/results/items.js";
 import { type NamedRoom, pages, type Results } from "../db/results/results.js";
-import { findWorld } from "../db/worlds.js";
+import { findWorld } from "../db/world-management.js";
 import { csvRow } from "../schemas/plain/csv.js";
 import { Failure } from "../schemas/plain/failure.js";
 import { command, withStore } from "./command.js";

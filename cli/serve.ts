@@ -1,19 +1,19 @@
 import cluster from "node:cluster";
 import { statSync } from "node:fs";
 import { Option } from "commander";
-import { type Config, loadConfig, type Variable, variables } from "../config.js";
-import type { World } from "../schemas/worlds.js";
 import type { Cluster } from "../cluster.js";
-import type { FileStore } from "../db/contract/files.js";
+import { type Config, loadConfig, type Variable, variables } from "../config.js";
+import type { FileStore } from "../db/contract/file-store.js";
 import type { Store } from "../db/contract/store.js";
-import type { Server } from "../server.js";
-import { DEMO, DEMO_HOST, ensureDemo, personOf, pointDemo } from "./demo/demo.js";
+import { signToken } from "../db/world-management.js";
 import type { SetupKey } from "../plugins/setup.js";
-import { scheduleDemo } from "./demo/demo-program.js";
-import { signToken } from "../db/worlds.js";
+import { linkTo } from "../schemas/plain/links.js";
+import type { World } from "../schemas/worlds.js";
+import type { Server } from "../server.js";
 import { command, withEngines } from "./command.js";
 import { context } from "./context.js";
-import { linkTo } from "../schemas/plain/links.js";
+import { scheduleDemo } from "./demo/demo-program.js";
+import { DEMO, DEMO_HOST, ensureDemo, personOf, pointDemo } from "./demo/demo.js";
 import { printLines } from "./output.js";
 
 /** How long a stopped server waits until its log is read, in milliseconds. */

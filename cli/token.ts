@@ -1,12 +1,12 @@
 import { randomUUID } from "node:crypto";
 import { InvalidArgumentError, Option } from "commander";
 import { loadConfig } from "../config.js";
+import { tokenCreated } from "../db/rules/acts.js";
+import { ADMINISTRATOR, findWorld, signToken } from "../db/world-management.js";
+import { type LinkedPage, linkTo } from "../schemas/plain/links.js";
 import { trait, uid } from "../schemas/plain/texts.js";
-import { ADMINISTRATOR, findWorld, signToken } from "../db/worlds.js";
 import { checked, command, withStore } from "./command.js";
 import { context } from "./context.js";
-import { type LinkedPage, linkTo } from "../schemas/plain/links.js";
-import { tokenCreated } from "../db/rules/acts.js";
 import { addressIn } from "./links.js";
 import { type JsonOption, print } from "./output.js";
 

@@ -1,7 +1,7 @@
 import { Command } from "commander";
 import type { Store } from "../db/contract/store.js";
 import { allUsers } from "../db/results/results.js";
-import { findWorld } from "../db/worlds.js";
+import { findWorld } from "../db/world-management.js";
 import { command, withStore } from "./command.js";
 import { printList } from "./lists.js";
 import { type JsonOption, print } from "./output.js";

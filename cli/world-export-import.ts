@@ -1,11 +1,11 @@
-import type { FileStore } from "../db/contract/files.js";
+import type { FileStore } from "../db/contract/file-store.js";
 import type { Store } from "../db/contract/store.js";
-import { cloneWorld, findWorld } from "../db/worlds.js";
+import { cloneWorld, findWorld } from "../db/world-management.js";
 import { command, withStore, withStoreOrEmpty } from "./command.js";
 import { writeAll } from "./lists.js";
 import { counted, type JsonOption, plain, print, warn } from "./output.js";
 import { withDocument } from "./world-documents.js";
-import { newWorldCommand, type NewWorld, worldLines } from "./worlds.js";
+import { type NewWorld, newWorldCommand, worldLines } from "./worlds.js";
 
 /** `foyer world export …` */
 const exportCommand = command(

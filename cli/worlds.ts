@@ -9,7 +9,7 @@ import {
   findWorld,
   signToken,
   type WorldReset,
-} from "../db/worlds.js";
+} from "../db/world-management.js";
 import { linkTo } from "../schemas/plain/links.js";
 import { domain as domainText, title as titleText, worldId } from "../schemas/plain/texts.js";
 import type { World, WorldKey } from "../schemas/worlds.js";

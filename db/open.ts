@@ -3,7 +3,7 @@ import { LocalBus } from "./bus/bus.js";
 import { ClusterBus } from "./bus/cluster.js";
 import { refuseMissingPackages } from "./choice.js";
 import type { EngineOptions, Engines } from "./contract/engines.js";
-import { hasDatabase, refuseMissing } from "./engines/sqlite/engine/database.js";
+import { hasDatabase, refuseMissing } from "./engines/sqlite/engine/sqlite-database.js";
 import { openSqliteStore } from "./engines/sqlite/index.js";
 import { LogEvents } from "./log/log-events.js";
 

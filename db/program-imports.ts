@@ -6,7 +6,7 @@ import type {
 } from "../schemas/documents/program-document.js";
 import type { Room } from "../schemas/rooms.js";
 import type { Author } from "./contract/author.js";
-import type { ImportReferences, Refused } from "./contract/program.js";
+import type { ImportReferences, Refused } from "./contract/program-store.js";
 import type { Store, Versioned } from "./contract/store.js";
 import {
   type ImportBasis,

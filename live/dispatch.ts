@@ -1,5 +1,5 @@
-import type { ChatStore } from "../db/contract/chat.js";
-import type { InviteStore } from "../db/contract/invites.js";
+import type { ChatStore } from "../db/contract/chat-store.js";
+import type { InviteStore } from "../db/contract/invite-store.js";
 import type {
   RoomStore,
   RoomValue,

@@ -1,5 +1,5 @@
 import { Counter, Gauge, Histogram, type Registry } from "prom-client";
-import type { ChatEventType } from "../db/contract/chat.js";
+import type { ChatEventType } from "../db/contract/chat-store.js";
 
 /** The counters of the live layer. */
 export interface LiveMetrics {

@@ -1,7 +1,7 @@
 import fp from "fastify-plugin";
-import type { Events } from "../db/contract/events.js";
-import type { FileStore } from "../db/contract/files.js";
 import type { Engines, SharedHealth } from "../db/contract/engines.js";
+import type { Events } from "../db/contract/events.js";
+import type { FileStore } from "../db/contract/file-store.js";
 import type { Store } from "../db/contract/store.js";
 
 declare module "fastify" {

@@ -1,5 +1,5 @@
 import type { FastifyPluginAsync } from "fastify";
-import type { AuditEntry } from "../db/contract/audit.js";
+import type { AuditEntry } from "../db/contract/audit-store.js";
 import { shownEntries, typesOf } from "../plugins/audit/entries.js";
 import { AuditList, AuditQuery } from "../schemas/audit.js";
 import { ref } from "../schemas/values.js";

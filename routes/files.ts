@@ -1,12 +1,12 @@
 import { Type } from "@sinclair/typebox";
 import type { FastifyPluginAsync } from "fastify";
 import type { FileRecord } from "../db/contract/store.js";
+import { deleteFile as deleteStoredFile } from "../db/world-management.js";
 import { authorOf } from "../plugins/auth/author.js";
 import { FileList, FileParams } from "../schemas/files.js";
 import { PageQuery } from "../schemas/pages.js";
 import { ref } from "../schemas/values.js";
 import { WorldParams } from "../schemas/worlds.js";
-import { deleteFile as deleteStoredFile } from "../db/worlds.js";
 import { endpoint } from "./endpoint.js";
 import { type ListOrder, readPage } from "./pages.js";
 

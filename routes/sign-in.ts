@@ -1,6 +1,9 @@
 import type { FastifyPluginAsync, FastifyReply, FastifyRequest } from "fastify";
-import { signToken } from "../db/worlds.js";
+import { signToken } from "../db/world-management.js";
 import { profileOf, traitsOf } from "../plugins/auth/claims.js";
+import { seal, unseal } from "../plugins/auth/sealed.js";
+import { networkOf } from "../plugins/limits/guests.js";
+import { limitRate, Tally } from "../plugins/limits/rate.js";
 import { ProviderClients } from "../plugins/sign-in/clients.js";
 import {
   begin,
@@ -13,9 +16,6 @@ import {
   userIdOf,
   withToken,
 } from "../plugins/sign-in/flow.js";
-import { seal, unseal } from "../plugins/auth/sealed.js";
-import { networkOf } from "../plugins/limits/guests.js";
-import { limitRate, Tally } from "../plugins/limits/rate.js";
 import { providersOf } from "../plugins/sign-in/providers.js";
 import type { SignInProvider } from "../schemas/issuers.js";
 import type { World } from "../schemas/worlds.js";

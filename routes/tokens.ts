@@ -1,8 +1,8 @@
-import { authorOf } from "../plugins/auth/author.js";
 import { randomUUID } from "node:crypto";
 import type { FastifyPluginAsync } from "fastify";
 import { tokenCreated } from "../db/rules/acts.js";
-import { signToken } from "../db/worlds.js";
+import { signToken } from "../db/world-management.js";
+import { authorOf } from "../plugins/auth/author.js";
 import { type LinkedPage, linkTo } from "../schemas/plain/links.js";
 import { Token, TokenDraft } from "../schemas/tokens.js";
 import { ref } from "../schemas/values.js";

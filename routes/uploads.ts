@@ -1,6 +1,7 @@
 import type { FastifyPluginAsync, FastifyReply, FastifyRequest } from "fastify";
 import type { Config } from "../config.js";
-import type { StoredBytes } from "../db/contract/files.js";
+import type { StoredBytes } from "../db/contract/file-store.js";
+import { newFileKey } from "../db/rules/file-rows.js";
 import { admitAgain, uploader } from "../plugins/auth/uploader.js";
 import { clientGone } from "../plugins/http/connections.js";
 import { FileRefusal } from "../plugins/http/errors.js";
@@ -9,9 +10,8 @@ import { ImageCleaner } from "../plugins/upload/images.js";
 import { pixelsOf } from "../plugins/upload/pixels.js";
 import { type Counted, QuotaInProgress } from "../plugins/upload/quota-in-progress.js";
 import { HEAD, isOfType } from "../plugins/upload/types.js";
-import { newFileKey } from "../db/rules/file-rows.js";
-import { extensionOf, fileTypes } from "../schemas/plain/file-types.js";
 import { Upload, UploadForm, UploadQuery } from "../schemas/files.js";
+import { extensionOf, fileTypes } from "../schemas/plain/file-types.js";
 import { ref } from "../schemas/values.js";
 
 /**

@@ -1,9 +1,9 @@
 import { Readable } from "node:stream";
-import type { FileStore } from "../../db/contract/files.js";
-import type { Program } from "../../db/contract/program.js";
+import type { FileStore } from "../../db/contract/file-store.js";
+import type { Program } from "../../db/contract/program-store.js";
 import type { Store } from "../../db/contract/store.js";
-import { hostOf, newFileKey } from "../../db/rules/file-rows.js";
 import { importDocument } from "../../db/program-imports.js";
+import { hostOf, newFileKey } from "../../db/rules/file-rows.js";
 import type { DocumentSession, ProgramDocument } from "../../schemas/documents/program-document.js";
 import type { EventDates } from "../../schemas/event-dates.js";
 

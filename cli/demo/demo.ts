@@ -1,11 +1,11 @@
 import { randomUUID } from "node:crypto";
 import { isDeepStrictEqual } from "node:util";
 import type { Store } from "../../db/contract/store.js";
+import { draftWorld } from "../../db/world-management.js";
 import type { ChatCopy, EventCopy } from "../../schemas/documents/chat-history.js";
 import type { PollCopy, QuestionCopy } from "../../schemas/documents/votes-copy.js";
 import type { RoomRecord, UserCopy, WorldCopy } from "../../schemas/documents/world-document.js";
 import type { World } from "../../schemas/worlds.js";
-import { draftWorld } from "../../db/worlds.js";
 
 // The demo world shows an event under way to people who try Foyer.
 

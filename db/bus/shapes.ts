@@ -15,9 +15,9 @@ import {
   MAX_PARTS,
   type Shape,
 } from "../../schemas/plain/shapes.js";
-import type { Mark } from "../contract/chat.js";
-import type { Poll, PollOption } from "../contract/polls.js";
-import type { Question } from "../contract/questions.js";
+import type { Mark } from "../contract/chat-store.js";
+import type { Poll, PollOption } from "../contract/poll-store.js";
+import type { Question } from "../contract/question-store.js";
 import type { Entry } from "../log/entries.js";
 import type { HintMessage, SnapshotMessage } from "./bus.js";
 

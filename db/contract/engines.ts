@@ -1,7 +1,7 @@
 import type { EngineChoice } from "../choice.js";
-import type { Events } from "./events.js";
-import type { FileStore } from "./files.js";
 import type { MaintenanceLog } from "../erasure/erasure-job.js";
+import type { Events } from "./events.js";
+import type { FileStore } from "./file-store.js";
 import type { Store } from "./store.js";
 
 /** A server that several machines share, as metrics show it. */

@@ -4,16 +4,16 @@ import type { Room, RoomChanges, RoomDraft, RoomOrdering } from "../../schemas/r
 import type { User, UserName, UserOrdering } from "../../schemas/users.js";
 import type { World, WorldChanges } from "../../schemas/worlds.js";
 import type { LogStore } from "../log/entries.js";
-import type { Announcement, AnnouncementDraft } from "./announcements.js";
-import type { AttendanceStore } from "./attendance.js";
-import type { AuditStore } from "./audit.js";
+import type { Announcement, AnnouncementDraft } from "./announcement-store.js";
+import type { AttendanceStore } from "./attendance-store.js";
+import type { AuditStore } from "./audit-store.js";
 import type { Author } from "./author.js";
-import type { ChatStore } from "./chat.js";
-import type { InviteStore } from "./invites.js";
-import type { PollStore } from "./polls.js";
-import type { ProgramLinkStore, ProgramStore } from "./program.js";
-import type { PushStore } from "./push.js";
-import type { QuestionStore } from "./questions.js";
+import type { ChatStore } from "./chat-store.js";
+import type { InviteStore } from "./invite-store.js";
+import type { PollStore } from "./poll-store.js";
+import type { ProgramLinkStore, ProgramStore } from "./program-store.js";
+import type { PushStore } from "./push-store.js";
+import type { QuestionStore } from "./question-store.js";
 import type {
   FileDigest,
   Lines,
@@ -23,7 +23,7 @@ import type {
   Versioned,
   Visitor,
 } from "./selections.js";
-import type { WebhookStore } from "./webhooks.js";
+import type { WebhookStore } from "./webhook-store.js";
 
 // An engine is written from this file and tested by
 // test/contract/db/store-contract/. `Store` has the rules for every method.

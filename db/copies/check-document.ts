@@ -4,9 +4,9 @@ import type { InvalidData } from "../../schemas/validate.js";
 import type { DocumentRows, Lines, RowCounts } from "../contract/selections.js";
 import type { FileDigest } from "../contract/store.js";
 import type { WorldRow } from "../rules/rows.js";
+import { countRows, roomIn, worldIn } from "./copied-rows.js";
 import { counterOf, type Row, type Table } from "./tables.js";
 import { type Look, placeIn, rowsIn, unfit } from "./world-lines.js";
-import { countRows, roomIn, worldIn } from "./world-rows.js";
 
 /**
  * Up to how many characters a document stays in memory, so that it is read once. Its rows go to

@@ -2,14 +2,14 @@ import type { ChatCopy, EventCopy } from "../../schemas/documents/chat-history.j
 import type { PollCopy, QuestionCopy } from "../../schemas/documents/votes-copy.js";
 import type { UserCopy, WorldCopy } from "../../schemas/documents/world-document.js";
 import { isOver } from "../../schemas/plain/items.js";
-import { copiedAnnouncement } from "../contract/announcements.js";
+import { copiedAnnouncement } from "../contract/announcement-store.js";
 import { tag } from "../log/draft.js";
 import { TYPES } from "../rules/chat-rows.js";
 import { newRoomRow } from "../rules/room-rows.js";
 import { MAX_BLOCKED, stateJson, tooManyBlocked } from "../rules/user-rows.js";
 import { newWorldRow } from "../rules/world-rows.js";
+import { type CopiedRows, takenAs } from "./copied-rows.js";
 import { copied, type Table, TABLES, type Value } from "./tables.js";
-import { type CopiedRows, takenAs } from "./world-rows.js";
 
 // Documents of worlds before they had rows, and worlds that the server itself describes. This is
 // the only reader of their form.

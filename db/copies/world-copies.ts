@@ -9,11 +9,11 @@ import type { Bound } from "../domains/domain.js";
 import { readWorld } from "../rules/rows.js";
 import { kindOf } from "../rules/user-rows.js";
 import { checkDocument } from "./check-document.js";
+import { type CopiedRows, countRows, worldRows } from "./copied-rows.js";
 import type { TableSource } from "./dump.js";
 import { rowsOf } from "./old-document.js";
 import type { Row, Table, Value } from "./tables.js";
 import { linesOf } from "./world-lines.js";
-import { type CopiedRows, countRows, worldRows } from "./world-rows.js";
 
 interface CopyEngine {
   /** All rows, as they are at one moment. */

@@ -1,6 +1,7 @@
 import { closeSync, openSync, readSync } from "node:fs";
 import type { DocumentRows, Lines } from "../contract/selections.js";
 import { StoreError } from "../contract/store.js";
+import type { CopiedRows } from "./copied-rows.js";
 import {
   BACKUP_VERSION,
   type Column,
@@ -11,7 +12,6 @@ import {
   TABLES,
   type Value,
 } from "./tables.js";
-import type { CopiedRows } from "./world-rows.js";
 
 // A world in a document: one JSON object. The first line has its version, and the second one the
 // world. Then there is, for each table, a list of its rows: an object on each line, with the

@@ -3,7 +3,7 @@ import {
   type AnnouncementDraft,
   changedAnnouncement,
   newAnnouncement,
-} from "../contract/announcements.js";
+} from "../contract/announcement-store.js";
 import { createdAnnouncement, updatedAnnouncement } from "../log/changes.js";
 import { absent, changed } from "../rules/preconditions.js";
 import { domain, type DomainLog, type Sql } from "./domain.js";

@@ -1,4 +1,4 @@
-import type { Count, Stay, Visit } from "../contract/attendance.js";
+import type { Count, Stay, Visit } from "../contract/attendance-store.js";
 import { domain, type Sql } from "./domain.js";
 
 /** How many rows of each table one slice removes. */

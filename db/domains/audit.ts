@@ -1,4 +1,4 @@
-import type { Act, AuditEntry, AuditSelection, FieldChange } from "../contract/audit.js";
+import type { Act, AuditEntry, AuditSelection, FieldChange } from "../contract/audit-store.js";
 import { subjectOf } from "../log/draft.js";
 import { entryOf, type EntryRow, KEPT_COLUMNS, storedAuthor } from "../log/entries.js";
 import { noted } from "../rules/acts.js";

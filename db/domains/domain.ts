@@ -1,7 +1,7 @@
 import type { UserOrdering } from "../../schemas/users.js";
 import type { CachedReads } from "../cache.js";
 import type { Author } from "../contract/author.js";
-import type { ChatEvent, Delivery, MessageSearch } from "../contract/chat.js";
+import type { ChatEvent, Delivery, MessageSearch } from "../contract/chat-store.js";
 import type { PageSelection, RoomSelection, UserSearch } from "../contract/store.js";
 import type { Value } from "../copies/tables.js";
 import type { Given } from "../log/draft.js";

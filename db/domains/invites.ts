@@ -1,5 +1,5 @@
 import { randomBytes } from "node:crypto";
-import type { Invite } from "../contract/invites.js";
+import type { Invite } from "../contract/invite-store.js";
 import { inviteEnded, inviteMade, noted } from "../rules/acts.js";
 import { absent } from "../rules/preconditions.js";
 import { domain, type DomainLog, type Reading, type Sql } from "./domain.js";

@@ -1,4 +1,4 @@
-import type { Ballot, Poll, PollSelection, Voters } from "../contract/polls.js";
+import type { Ballot, Poll, PollSelection, Voters } from "../contract/poll-store.js";
 import {
   ballotsIn,
   BY_POSITION,

@@ -1,6 +1,6 @@
-import type { Delivery } from "../contract/chat.js";
+import type { Delivery } from "../contract/chat-store.js";
 import type { ItemUpdate } from "../contract/items.js";
-import type { Poll, PollChanges, PollDraft } from "../contract/polls.js";
+import type { Poll, PollChanges, PollDraft } from "../contract/poll-store.js";
 import {
   createdPoll,
   deletedPoll,

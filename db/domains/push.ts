@@ -4,7 +4,7 @@ import {
   type OwnedSubscription,
   type PushKey,
   type PushSubscription,
-} from "../contract/push.js";
+} from "../contract/push-store.js";
 import { absent } from "../rules/preconditions.js";
 import { domain, type DomainLog, type Reading, type Sql } from "./domain.js";
 

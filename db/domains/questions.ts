@@ -5,7 +5,7 @@ import type {
   QuestionDraft,
   QuestionsOfUser,
   SeenQuestion,
-} from "../contract/questions.js";
+} from "../contract/question-store.js";
 import type { PageSelection } from "../contract/store.js";
 import {
   createdQuestion,

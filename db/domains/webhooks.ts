@@ -1,6 +1,6 @@
 import { randomUUID } from "node:crypto";
 import { given } from "../../schemas/plain/given.js";
-import { changesBetween, type FieldChange } from "../contract/audit.js";
+import { changesBetween, type FieldChange } from "../contract/audit-store.js";
 import { type PageSelection, StoreError } from "../contract/store.js";
 import {
   MAX_WEBHOOKS,
@@ -9,7 +9,7 @@ import {
   type WebhookChanges,
   type WebhookSettings,
   type WebhookState,
-} from "../contract/webhooks.js";
+} from "../contract/webhook-store.js";
 import { noted } from "../rules/acts.js";
 import { absent, changed } from "../rules/preconditions.js";
 import { domain, type DomainLog, type Reading, type Sql } from "./domain.js";

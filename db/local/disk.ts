@@ -3,7 +3,7 @@ import fs from "node:fs";
 import { type FileHandle, open, readFile, unlink } from "node:fs/promises";
 import { Readable } from "node:stream";
 import { promisify } from "node:util";
-import type { ByteRange, StoredBytes } from "../contract/files.js";
+import type { ByteRange, StoredBytes } from "../contract/file-store.js";
 import { StoreError } from "../contract/store.js";
 
 // Reads and writes of files that survive a power cut.

@@ -1,10 +1,10 @@
 import { isVisible as isShown } from "../../schemas/plain/announcements.js";
 import { isPublic, isVisible } from "../../schemas/plain/items.js";
-import type { Announcement } from "../contract/announcements.js";
-import { changedFields, changesBetween } from "../contract/audit.js";
+import type { Announcement } from "../contract/announcement-store.js";
+import { changedFields, changesBetween } from "../contract/audit-store.js";
 import type { Item } from "../contract/items.js";
-import { type Poll, POLL_CHANGES } from "../contract/polls.js";
-import { type Question, QUESTION_CHANGES } from "../contract/questions.js";
+import { type Poll, POLL_CHANGES } from "../contract/poll-store.js";
+import { type Question, QUESTION_CHANGES } from "../contract/question-store.js";
 import type { UserChanges } from "../contract/store.js";
 import type { Given } from "./draft.js";
 import type { PublicModeration } from "./entries.js";

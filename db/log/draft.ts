@@ -1,4 +1,4 @@
-import type { FieldChange } from "../contract/audit.js";
+import type { FieldChange } from "../contract/audit-store.js";
 import { type Author, authorIn, USERS } from "../contract/author.js";
 import {
   type AuditColumns,

@@ -1,9 +1,9 @@
 import type { PermissionConfig } from "../../schemas/rules.js";
-import type { Announcement } from "../contract/announcements.js";
+import type { Announcement } from "../contract/announcement-store.js";
 import { type Author, SERVER } from "../contract/author.js";
-import type { Delivery, Mark } from "../contract/chat.js";
-import type { Poll } from "../contract/polls.js";
-import type { Question } from "../contract/questions.js";
+import type { Delivery, Mark } from "../contract/chat-store.js";
+import type { Poll } from "../contract/poll-store.js";
+import type { Question } from "../contract/question-store.js";
 
 export interface Position {
   /** The number of an entry; 0 before the first. */

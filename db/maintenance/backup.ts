@@ -1,6 +1,6 @@
 import { createHash } from "node:crypto";
 import { version } from "../../schemas/plain/version.js";
-import type { FileStore } from "../contract/files.js";
+import type { FileStore } from "../contract/file-store.js";
 import type { FileDigest } from "../contract/store.js";
 import type { TableSource } from "../copies/dump.js";
 import { type Row, type Table, TABLES } from "../copies/tables.js";

@@ -1,6 +1,6 @@
 import { createHash } from "node:crypto";
 import { openFiles } from "../blobs/folder/local-files.js";
-import { compareKeys, type FileStore } from "../contract/files.js";
+import { compareKeys, type FileStore } from "../contract/file-store.js";
 import { type FileDigest, StoreError } from "../contract/store.js";
 import { inspectedSqlite } from "../engines/sqlite/copies/sqlite-dump.js";
 import { Inspector } from "./inspector.js";

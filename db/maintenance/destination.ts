@@ -1,10 +1,10 @@
 import { access, mkdir, readdir, rename, rm, rmdir } from "node:fs/promises";
 import { join } from "node:path";
 import { LocalFiles } from "../blobs/folder/local-files.js";
-import type { FileStore } from "../contract/files.js";
+import type { FileStore } from "../contract/file-store.js";
 import type { TableTarget } from "../copies/dump.js";
 import { sqliteTarget } from "../engines/sqlite/copies/sqlite-dump.js";
-import { DATABASE } from "../engines/sqlite/engine/database.js";
+import { DATABASE } from "../engines/sqlite/engine/sqlite-database.js";
 import { syncFolder } from "../local/disk.js";
 import { holdLock } from "../local/work-folder.js";
 import { ArchiveError } from "./manifest.js";

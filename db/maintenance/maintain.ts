@@ -1,6 +1,6 @@
 import { Failure } from "../../schemas/plain/failure.js";
 import type { SchemaVersions } from "../choice.js";
-import { refuseMissing, upgradeIn, versionsIn } from "../engines/sqlite/engine/database.js";
+import { refuseMissing, upgradeIn, versionsIn } from "../engines/sqlite/engine/sqlite-database.js";
 import { type Eraser, finishErasures } from "../erasure/erasure-job.js";
 import type { Place } from "./place.js";
 

@@ -1,9 +1,9 @@
 import { openFiles } from "../blobs/folder/local-files.js";
 import { addressOf, type DatabaseOptions, type EngineChoice } from "../choice.js";
-import type { FileStore } from "../contract/files.js";
+import type { FileStore } from "../contract/file-store.js";
 import type { TableSource } from "../copies/dump.js";
 import { sqliteSource } from "../engines/sqlite/copies/sqlite-dump.js";
-import { refuseMissing } from "../engines/sqlite/engine/database.js";
+import { refuseMissing } from "../engines/sqlite/engine/sqlite-database.js";
 import { type Destination, folderDestination, sharedDestination } from "./destination.js";
 import type { Report } from "./manifest.js";
 

@@ -3,7 +3,7 @@ import { Failure } from "../../schemas/plain/failure.js";
 import { StoreError } from "../contract/store.js";
 import { UnfitRow } from "../copies/dump.js";
 import type { Row, Table } from "../copies/tables.js";
-import { storeErrorOf } from "../engines/sqlite/engine/database.js";
+import { storeErrorOf } from "../engines/sqlite/engine/sqlite-database.js";
 import { entriesOf } from "./archive.js";
 import type { Destination } from "./destination.js";
 import { ArchiveError, type Contents, entryAt, type Report, timeOf } from "./manifest.js";

@@ -5,7 +5,7 @@ import { join } from "node:path";
 import { pipeline } from "node:stream/promises";
 import { setTimeout as sleep } from "node:timers/promises";
 import type { ReadEntry } from "tar";
-import type { FileStore, StoredBytes } from "../contract/files.js";
+import type { FileStore, StoredBytes } from "../contract/file-store.js";
 import type { FileDigest, Store, WorldStore } from "../contract/store.js";
 import { entriesOf, type NewEntry, newFile, unnamedFile, writeArchive } from "./archive.js";
 import { ArchiveError, entryAt, pathOfFile, timeOf } from "./manifest.js";

@@ -2,8 +2,8 @@ import type { TokenIssuer } from "../../schemas/issuers.js";
 import { uuid } from "../../schemas/plain/texts.js";
 import type { ResultsKind } from "../../schemas/results/results.js";
 import type { WorldKey } from "../../schemas/worlds.js";
-import { activity, attendance } from "./attendance.js";
-import { chat } from "./chat.js";
+import { activity, attendance } from "./attendance-results.js";
+import { chat } from "./chat-results.js";
 import { people, polls, questions } from "./items.js";
 
 // What is left of an event. HTTP and commands print the same records.

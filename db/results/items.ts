@@ -1,5 +1,5 @@
-import type { Poll } from "../contract/polls.js";
-import type { Question } from "../contract/questions.js";
+import type { Poll } from "../contract/poll-store.js";
+import type { Question } from "../contract/question-store.js";
 import type { ListedUser, Store } from "../contract/store.js";
 import { allUsers, displayNames, type NamedRoom, pages, results, timeOf } from "./results.js";
 

@@ -1,5 +1,5 @@
-import type { Act } from "../contract/audit.js";
-import type { ChatEvent } from "../contract/chat.js";
+import type { Act } from "../contract/audit-store.js";
+import type { ChatEvent } from "../contract/chat-store.js";
 
 /** The entry of the log that says no more than that an act was done. */
 export const noted = ({ type: act, subject, changes = [] }: Act) => ({

@@ -1,4 +1,4 @@
-import type { Channel, ChatEvent, ChatEventType, Delivery, Mark } from "../contract/chat.js";
+import type { Channel, ChatEvent, ChatEventType, Delivery, Mark } from "../contract/chat-store.js";
 import { StoreError } from "../contract/store.js";
 import { frozen } from "./versions.js";
 

@@ -6,7 +6,7 @@ import type {
 } from "../../schemas/documents/program-document.js";
 import type { Faults } from "../../schemas/errors.js";
 import type { Session, Speaker } from "../../schemas/program/program.js";
-import type { ImportChanges, ImportReferences, Program } from "../contract/program.js";
+import type { ImportChanges, ImportReferences, Program } from "../contract/program-store.js";
 import { type ProgramSize, sizeFaults } from "./program-checks.js";
 import { type ImportPlan, planImport } from "./program-import.js";
 import {

@@ -8,7 +8,7 @@ import type {
   PollChanges,
   PollDraft,
   PollOption,
-} from "../contract/polls.js";
+} from "../contract/poll-store.js";
 import { StoreError } from "../contract/store.js";
 import { POLL } from "./chat-rows.js";
 import { absent } from "./preconditions.js";

@@ -1,8 +1,8 @@
 import type { Faults } from "../../schemas/errors.js";
-import type { Refused } from "../contract/program.js";
 import { LONGEST_SESSION, MAX_PROGRAM, MAX_PROGRAM_SIZE } from "../../schemas/plain/program.js";
 import { timeIn, timeText } from "../../schemas/plain/times.js";
 import type { Session, Speaker, Warning } from "../../schemas/program/program.js";
+import type { Refused } from "../contract/program-store.js";
 
 // What the schemas of sessions and speakers cannot say.
 

@@ -6,7 +6,7 @@ import {
   type PlaceStamps,
   type Program,
   UNNAMED,
-} from "../contract/program.js";
+} from "../contract/program-store.js";
 import type { Versioned } from "../contract/store.js";
 
 /** A session as far as its place depends on it. */

@@ -1,6 +1,6 @@
 import { randomUUID } from "node:crypto";
 import { isVisible } from "../../schemas/plain/items.js";
-import type { Question, QuestionChanges, QuestionDraft } from "../contract/questions.js";
+import type { Question, QuestionChanges, QuestionDraft } from "../contract/question-store.js";
 
 export interface QuestionRow extends Omit<Question, "named" | "answered" | "is_pinned"> {
   /** Names the question in the other tables, and counts up. */

@@ -3,7 +3,7 @@ import type { RoomRecord } from "../../schemas/documents/world-document.js";
 import { given } from "../../schemas/plain/given.js";
 import type { PermissionConfig } from "../../schemas/plain/permissions.js";
 import type { Room } from "../../schemas/rooms.js";
-import { changesBetween, type FieldChange, storedValue } from "../contract/audit.js";
+import { changesBetween, type FieldChange, storedValue } from "../contract/audit-store.js";
 import {
   type RoomExtras,
   type RoomUpdate,

@@ -1,7 +1,7 @@
 import type { WorldCopy } from "../../schemas/documents/world-document.js";
 import type { TokenIssuer } from "../../schemas/issuers.js";
 import type { WorldChanges, WorldConfig, WorldKey } from "../../schemas/worlds.js";
-import { changesBetween, type FieldChange } from "../contract/audit.js";
+import { changesBetween, type FieldChange } from "../contract/audit-store.js";
 import { StoreError, type WorldSettings } from "../contract/store.js";
 import type { WorldRow } from "./rows.js";
 

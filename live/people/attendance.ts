@@ -1,5 +1,5 @@
 import type { FastifyBaseLogger } from "fastify";
-import type { AttendanceStore, Stay } from "../../db/contract/attendance.js";
+import type { AttendanceStore, Stay } from "../../db/contract/attendance-store.js";
 import type { WorldStore } from "../../db/contract/store.js";
 import type { Clock } from "../../db/runtime.js";
 import { attendanceIn } from "../../schemas/plain/attendance.js";

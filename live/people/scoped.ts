@@ -1,4 +1,4 @@
-import type { InviteStore } from "../../db/contract/invites.js";
+import type { InviteStore } from "../../db/contract/invite-store.js";
 import type { RoomStore, UserRecord, UserStore } from "../../db/contract/store.js";
 import { anonymousId, kindOf, kioskId } from "../../db/rules/user-rows.js";
 import type { Clock } from "../../db/runtime.js";

@@ -1,5 +1,6 @@
-import type { Invite } from "../../db/contract/invites.js";
+import type { Invite } from "../../db/contract/invite-store.js";
 import type { RoomValue, UserRecord } from "../../db/contract/store.js";
+import type { CommandName } from "../../schemas/live/index.js";
 import {
   grants,
   inScope,
@@ -10,7 +11,6 @@ import {
   permissionStrings as strings,
   type Scope,
 } from "../../schemas/plain/permissions.js";
-import type { CommandName } from "../../schemas/live/index.js";
 import type { World } from "../../schemas/worlds.js";
 
 // The present rights of a user, and their strings for clients. REST asks for `world.api`

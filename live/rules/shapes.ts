@@ -1,4 +1,4 @@
-import type { Announcement } from "../../db/contract/announcements.js";
+import type { Announcement } from "../../db/contract/announcement-store.js";
 import type { RoomValue, UserRecord } from "../../db/contract/store.js";
 import { isInactive } from "../../db/rules/user-rows.js";
 import { versioned } from "../../db/rules/versions.js";

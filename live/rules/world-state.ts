@@ -1,4 +1,4 @@
-import type { Program } from "../../db/contract/program.js";
+import type { Program } from "../../db/contract/program-store.js";
 import type { RoomValue, Store, Versioned } from "../../db/contract/store.js";
 import type { Clock } from "../../db/runtime.js";
 import type { PermissionKey } from "../../schemas/plain/permissions.js";

@@ -1,4 +1,4 @@
-import type { AuditEntry } from "../../db/contract/audit.js";
+import type { AuditEntry } from "../../db/contract/audit-store.js";
 import type { Store } from "../../db/contract/store.js";
 import { FEED_TYPES, typeFilter } from "../../schemas/plain/feed.js";
 import { authorOf, namesOf } from "../feed/items.js";

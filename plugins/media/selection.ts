@@ -1,5 +1,5 @@
 import type { IncomingHttpHeaders } from "node:http";
-import type { ByteRange } from "../../db/contract/files.js";
+import type { ByteRange } from "../../db/contract/file-store.js";
 
 /** The validators of a file, for conditional requests. */
 export interface Validators {

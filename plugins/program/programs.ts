@@ -1,21 +1,21 @@
 import { LRUCache } from "lru-cache";
 import type { Author } from "../../db/contract/author.js";
-import type { ImportChanges, ImportedFile, Program } from "../../db/contract/program.js";
+import type { ImportChanges, ImportedFile, Program } from "../../db/contract/program-store.js";
 import { type Store, StoreError } from "../../db/contract/store.js";
 import { allRooms, basisOf } from "../../db/program-imports.js";
 import { changed } from "../../db/rules/preconditions.js";
 import { programVersion, type Reader, seenProgram } from "../../db/rules/program-views.js";
-import type { EventDates } from "../../schemas/event-dates.js";
 import type { ImportOptions, ImportResult } from "../../schemas/documents/program-document.js";
+import type { EventDates } from "../../schemas/event-dates.js";
+import type { ProgramFormat } from "../../schemas/program/program-import.js";
 import type { Room } from "../../schemas/rooms.js";
 import type { World } from "../../schemas/worlds.js";
-import type { ProgramFormat } from "../../schemas/program/program-import.js";
+import { Refusal } from "../http/errors.js";
+import { abandoned } from "../long-work/turns.js";
 import type { ExportedProgram } from "./exports/program.js";
 import type { Formats } from "./formats.js";
-import type { ImportPorts } from "./tasks.js";
-import { Refusal } from "../http/errors.js";
 import { isZone } from "./formats/zones.js";
-import { abandoned } from "../long-work/turns.js";
+import type { ImportPorts } from "./tasks.js";
 
 /** How many bytes of exports are kept: more than the largest calendar has, which takes seconds to write. */
 const KEPT = 96 * 1024 * 1024;

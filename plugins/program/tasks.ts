@@ -1,4 +1,4 @@
-import type { ImportChanges, ImportReferences } from "../../db/contract/program.js";
+import type { ImportChanges, ImportReferences } from "../../db/contract/program-store.js";
 import { type ImportBasis, planChanges, referencesIn } from "../../db/rules/import-changes.js";
 import type { ImportOptions, ImportResult } from "../../schemas/documents/program-document.js";
 import type { Faults } from "../../schemas/errors.js";
@@ -6,7 +6,7 @@ import { InvalidData } from "../../schemas/validate.js";
 import { calendarOf } from "./exports/calendar.js";
 import type { ExportedProgram } from "./exports/program.js";
 import { scheduleOf } from "./exports/schedule-json.js";
-import { readProgram, type ReadOptions } from "./formats/read.js";
+import { type ReadOptions, readProgram } from "./formats/read.js";
 
 /** A document to be imported. */
 export interface ImportTask {

@@ -1,6 +1,6 @@
 import { createECDH } from "node:crypto";
 import fp from "fastify-plugin";
-import type { PushKey } from "../../db/contract/push.js";
+import type { PushKey } from "../../db/contract/push-store.js";
 import { favoritesSoon, messageNotices } from "./notices.js";
 import { PushSender } from "./sender.js";
 

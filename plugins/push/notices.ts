@@ -1,5 +1,5 @@
-import type { Delivery } from "../../db/contract/chat.js";
-import type { DueFavorite, OwnedSubscription } from "../../db/contract/push.js";
+import type { Delivery } from "../../db/contract/chat-store.js";
+import type { DueFavorite, OwnedSubscription } from "../../db/contract/push-store.js";
 import type { Store, UserRecord } from "../../db/contract/store.js";
 import { grants, isWithheld } from "../../schemas/plain/permissions.js";
 import { firstOf, UUID } from "../../schemas/plain/texts.js";

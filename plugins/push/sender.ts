@@ -3,7 +3,7 @@ import type { FastifyBaseLogger } from "fastify";
 import { LRUCache } from "lru-cache";
 import pLimit from "p-limit";
 import type { LimitFunction } from "p-limit";
-import type { PushKey } from "../../db/contract/push.js";
+import type { PushKey } from "../../db/contract/push-store.js";
 import type { Store } from "../../db/contract/store.js";
 import { detach } from "../../db/runtime.js";
 import type { World } from "../../schemas/worlds.js";

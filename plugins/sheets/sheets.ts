@@ -1,6 +1,6 @@
 import { open } from "node:fs/promises";
 import type { Readable } from "node:stream";
-import type { FileStore } from "../../db/contract/files.js";
+import type { FileStore } from "../../db/contract/file-store.js";
 import type { Cell } from "../../schemas/plain/csv.js";
 import { InvalidData } from "../../schemas/validate.js";
 import { inThread, TooMuch } from "../long-work/thread.js";

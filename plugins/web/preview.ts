@@ -1,9 +1,9 @@
-import type { Program } from "../../db/contract/program.js";
+import type { Program } from "../../db/contract/program-store.js";
 import type { Store } from "../../db/contract/store.js";
 import { type Reader, seenProgram } from "../../db/rules/program-views.js";
-import type { Session, Speaker } from "../../schemas/program/program.js";
-import { PROGRAM_TEXTS } from "../../schemas/plain/program.js";
 import { may, SEE } from "../../schemas/plain/permissions.js";
+import { PROGRAM_TEXTS } from "../../schemas/plain/program.js";
+import type { Session, Speaker } from "../../schemas/program/program.js";
 import type { Room } from "../../schemas/rooms.js";
 import type { World } from "../../schemas/worlds.js";
 import type {

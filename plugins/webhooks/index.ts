@@ -1,5 +1,5 @@
 import fp from "fastify-plugin";
-import type { Webhook } from "../../db/contract/webhooks.js";
+import type { Webhook } from "../../db/contract/webhook-store.js";
 import { Delivery, LEASE_MS, Pace } from "./delivery.js";
 import { Source } from "./source.js";
 

@@ -1,12 +1,12 @@
 import type { FastifyRequest } from "fastify";
-import type { Program, Refused } from "../../db/contract/program.js";
+import type { Program, Refused } from "../../db/contract/program-store.js";
 import { StoreError, type Versioned } from "../../db/contract/store.js";
-import { beyondQuota, Conflict } from "../../plugins/http/errors.js";
-import type { Reader } from "../../db/rules/program-views.js";
 import { hostOf } from "../../db/rules/file-rows.js";
+import type { Reader } from "../../db/rules/program-views.js";
+import { beyondQuota, Conflict } from "../../plugins/http/errors.js";
+import type { PageQuery } from "../../schemas/pages.js";
 import { isWithheld, may, SEE } from "../../schemas/plain/permissions.js";
 import { InvalidData } from "../../schemas/validate.js";
-import type { PageQuery } from "../../schemas/pages.js";
 import { type ListOrder, readSlice } from "../pages.js";
 
 // What a caller of the REST API sees of a program.

@@ -1,13 +1,13 @@
 import { Type } from "@sinclair/typebox";
 import type { FastifyPluginAsync, FastifyRequest } from "fastify";
+import type { SessionWritten } from "../../db/contract/program-store.js";
+import type { Versioned } from "../../db/contract/store.js";
+import { seenProgram, seesSession } from "../../db/rules/program-views.js";
+import { foldCase } from "../../db/rules/rows.js";
 import { authorOf } from "../../plugins/auth/author.js";
 import { missingTo } from "../../plugins/http/errors.js";
 import { responseRef } from "../../plugins/openapi/parts.js";
 import { allowSameId } from "../../plugins/validation.js";
-import type { SessionWritten } from "../../db/contract/program.js";
-import type { Versioned } from "../../db/contract/store.js";
-import { seenProgram, seesSession } from "../../db/rules/program-views.js";
-import { InvalidData } from "../../schemas/validate.js";
 import {
   Session,
   SessionChanges,
@@ -18,13 +18,13 @@ import {
   type Speaker,
   WrittenSession,
 } from "../../schemas/program/program.js";
+import { InvalidData } from "../../schemas/validate.js";
 import { ref } from "../../schemas/values.js";
 import { WorldParams } from "../../schemas/worlds.js";
 import { endpoint } from "../endpoint.js";
 import type { ListOrder } from "../pages.js";
-import { accepted, jsonPageOf, readerOf } from "./program-access.js";
-import { foldCase } from "../../db/rules/rows.js";
 import { timeIn } from "../results/times.js";
+import { accepted, jsonPageOf, readerOf } from "./program-access.js";
 
 /**
  * The filter that a query describes.

@@ -1,7 +1,12 @@
 import { randomUUID } from "node:crypto";
 import { Type } from "@sinclair/typebox";
 import type { FastifyPluginAsync, FastifyRequest } from "fastify";
-import { createWorld as createFrom, deleteWorld, draftWorld, signToken } from "../../db/worlds.js";
+import {
+  createWorld as createFrom,
+  deleteWorld,
+  draftWorld,
+  signToken,
+} from "../../db/world-management.js";
 import { tokenAuthor } from "../../plugins/auth/author.js";
 import { operator } from "../../plugins/auth/guard.js";
 import { responseRef } from "../../plugins/openapi/parts.js";

@@ -2,7 +2,7 @@ import { randomUUID } from "node:crypto";
 import type { FastifyPluginAsync } from "fastify";
 import { StoreError } from "../../db/contract/store.js";
 import { eventFaults } from "../../db/rules/program-checks.js";
-import { createWorld, draftWorld, signToken } from "../../db/worlds.js";
+import { createWorld, draftWorld, signToken } from "../../db/world-management.js";
 import { setupGuard, used } from "../../plugins/setup.js";
 import { linkTo } from "../../schemas/plain/links.js";
 import { domain as domainText, textFault } from "../../schemas/plain/texts.js";

@@ -33,7 +33,7 @@ const ChannelCopy = Type.Object(
           { additionalProperties: false },
         ),
       ),
-      /** Read pointers: see `Mark` of db/contract/chat.ts. */
+      /** Read pointers: see `Mark` of db/contract/chat-store.ts. */
       readers: Type.Array(
         Type.Object(
           { user: Uuid, ...optional({ pointer: Mark, listed: Mark }) },

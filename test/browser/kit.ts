@@ -9,7 +9,7 @@ import {
 import type { Test } from "tap";
 import { WebSocket } from "ws";
 import { Foyer, Live, type SocketClass } from "../../client/index.js";
-import { draftWorld } from "../../db/worlds.js";
+import { draftWorld } from "../../db/world-management.js";
 import type { PermissionConfig } from "../../schemas/rules.js";
 import type { TestWorld } from "../../testing.js";
 import { keyOf, rules, tokenOf } from "../support/helper.js";

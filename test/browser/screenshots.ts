@@ -1,10 +1,10 @@
 import { copyFileSync, mkdirSync, readdirSync, rmSync } from "node:fs";
 import { join } from "node:path";
 import sharp from "sharp";
-import { DEMO, ensureDemo } from "../../cli/demo/demo.js";
 import { scheduleDemo } from "../../cli/demo/demo-program.js";
+import { DEMO, ensureDemo } from "../../cli/demo/demo.js";
 import { Foyer, type Live } from "../../client/index.js";
-import { findWorld, signToken } from "../../db/worlds.js";
+import { findWorld, signToken } from "../../db/world-management.js";
 import { playlistAt } from "../../plugins/web/stream.js";
 import { keyOf } from "../support/helper.js";
 import { say } from "./furnish.js";

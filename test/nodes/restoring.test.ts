@@ -5,7 +5,7 @@ import pg from "pg";
 import t from "tap";
 import type { Test } from "tap";
 import { openFiles } from "../../db/blobs/folder/local-files.js";
-import { Database } from "../../db/engines/postgres/engine/database.js";
+import { Database } from "../../db/engines/postgres/engine/postgres-database.js";
 import { NODES } from "../../db/engines/postgres/engine/postgres-sql.js";
 import { postgresStore } from "../../db/engines/postgres/index.js";
 import { backup } from "../../db/maintenance/backup.js";

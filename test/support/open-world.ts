@@ -1,11 +1,10 @@
 import type { Test } from "tap";
 import type { ClientOptions } from "ws";
 import type { Client, Frame, Json } from "../../conformance/client.js";
-import { draftWorld } from "../../db/worlds.js";
+import { draftWorld } from "../../db/world-management.js";
 import type { TestWorld } from "../../testing.js";
 import { until } from "./helper.js";
 import { demo, type Person, type Server } from "./server.js";
-
 export type { Client, Frame, Json } from "../../conformance/client.js";
 export { soon } from "../../conformance/client.js";
 

@@ -13,7 +13,7 @@ import {
 import { getSignedUrl } from "@aws-sdk/s3-request-presigner";
 import { isCount } from "../../../schemas/plain/shapes.js";
 import type { BucketOptions } from "../../choice.js";
-import type { ByteRange, FileLink, LinkHeaders } from "../../contract/files.js";
+import type { ByteRange, FileLink, LinkHeaders } from "../../contract/file-store.js";
 import { isTime, listPage, malformed, type ObjectPage } from "./listing.js";
 import { readingClient, statusOf, toStoreError, writingClient } from "./s3-client.js";
 import { upload } from "./upload.js";

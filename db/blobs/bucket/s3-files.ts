@@ -10,7 +10,7 @@ import {
   isDoubtful,
   type ReadableFile,
   type StoredBytes,
-} from "../../contract/files.js";
+} from "../../contract/file-store.js";
 import { StoreError } from "../../contract/store.js";
 import { WorkFolder } from "../../local/work-folder.js";
 import { ObjectBucket, type ObjectHead } from "./bucket.js";

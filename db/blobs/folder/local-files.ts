@@ -12,7 +12,7 @@ import {
   isDoubtful,
   type ReadableFile,
   type StoredBytes,
-} from "../../contract/files.js";
+} from "../../contract/file-store.js";
 import { StoreError } from "../../contract/store.js";
 import {
   asStoreError,

@@ -1,6 +1,6 @@
 import { received, type Sent } from "../shapes.js";
-import type { Client } from "./link.js";
 import { whole } from "./outbox.js";
+import type { Client } from "./valkey-link.js";
 
 type Kind = "messages" | "alive" | "bye";
 

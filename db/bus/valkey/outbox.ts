@@ -1,5 +1,5 @@
 import type { Author } from "../../contract/author.js";
-import type { ChatEvent, Delivery } from "../../contract/chat.js";
+import type { ChatEvent, Delivery } from "../../contract/chat-store.js";
 import { chatEntry } from "../../log/entries.js";
 import type { HintMessage, SnapshotMessage } from "../bus.js";
 import type { Sent } from "../shapes.js";

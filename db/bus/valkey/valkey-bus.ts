@@ -9,9 +9,9 @@ import {
   type OnFault,
   type SnapshotMessage,
 } from "../bus.js";
-import { type Client, Link, reasonOf, SILENT } from "./link.js";
 import { Channels, type Envelope, envelopeOf, messagesOf, textOf } from "./messages.js";
 import { Outbox } from "./outbox.js";
+import { type Client, Link, reasonOf, SILENT } from "./valkey-link.js";
 
 /**
  * Names a Valkey: it is the same for all processes with this key, and another one on

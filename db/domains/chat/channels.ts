@@ -1,5 +1,5 @@
 import { randomUUID } from "node:crypto";
-import type { Channel, ChatEvent, Delivery, Mark } from "../../contract/chat.js";
+import type { Channel, ChatEvent, Delivery, Mark } from "../../contract/chat-store.js";
 import {
   type ChannelRow,
   directOf,

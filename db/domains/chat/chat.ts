@@ -10,7 +10,7 @@ import type {
   MessageSearch,
   NewMark,
   Unread,
-} from "../../contract/chat.js";
+} from "../../contract/chat-store.js";
 import {
   type ChannelRow,
   MAX_NOTIFICATIONS,

@@ -1,4 +1,4 @@
-import type { ChatEvent, Delivery, EventSelection } from "../../contract/chat.js";
+import type { ChatEvent, Delivery, EventSelection } from "../../contract/chat-store.js";
 import {
   EVENT_OVERHEAD,
   type EventRow,

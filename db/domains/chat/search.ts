@@ -1,4 +1,4 @@
-import type { ChatEvent, MessageSearch } from "../../contract/chat.js";
+import type { ChatEvent, MessageSearch } from "../../contract/chat-store.js";
 import { type EventRow, MESSAGE, toEvents } from "../../rules/chat-rows.js";
 import { foldCase } from "../../rules/rows.js";
 import type { DomainLog, Sql } from "../domain.js";

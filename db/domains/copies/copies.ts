@@ -1,6 +1,6 @@
 import { StoreError } from "../../contract/store.js";
+import { takenAs, worldIn } from "../../copies/copied-rows.js";
 import { countedBy, type Row, TABLES, type Value } from "../../copies/tables.js";
-import { takenAs, worldIn } from "../../copies/world-rows.js";
 import type { OwnRoomRow } from "../../rules/room-rows.js";
 import type { WorldRow } from "../../rules/rows.js";
 import { derivedOf } from "../../rules/user-rows.js";

@@ -3,6 +3,7 @@ import type { Author } from "../../contract/author.js";
 import type { DocumentRows, Lines } from "../../contract/selections.js";
 import { StoreError } from "../../contract/store.js";
 import { twinFinder } from "../../copies/check-document.js";
+import { takenAs } from "../../copies/copied-rows.js";
 import {
   countedBy,
   counterOf,
@@ -12,7 +13,6 @@ import {
   type Value,
 } from "../../copies/tables.js";
 import { type LinesOfRows, partsIn, unfit } from "../../copies/world-lines.js";
-import { takenAs } from "../../copies/world-rows.js";
 import type { WorldRow } from "../../rules/rows.js";
 import type { Bound } from "../domain.js";
 import { SlicedWork } from "../slices.js";

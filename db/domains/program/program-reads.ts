@@ -1,7 +1,7 @@
 import type { Faults } from "../../../schemas/errors.js";
 import type { Speaker } from "../../../schemas/program/program.js";
 import { Cache } from "../../cache.js";
-import { type ImportReferences, NO_PROGRAM, type Program } from "../../contract/program.js";
+import { type ImportReferences, NO_PROGRAM, type Program } from "../../contract/program-store.js";
 import { uploadKey } from "../../rules/file-rows.js";
 import { sizeFaults } from "../../rules/program-checks.js";
 import {

@@ -1,7 +1,7 @@
 import { randomBytes } from "node:crypto";
 import { MAX_FAVORITES } from "../../../schemas/plain/program.js";
 import type { Author } from "../../contract/author.js";
-import type { ImportChanges, ImportedFile, ProgramStore } from "../../contract/program.js";
+import type { ImportChanges, ImportedFile, ProgramStore } from "../../contract/program-store.js";
 import { StoreError } from "../../contract/store.js";
 import { roomsDigest } from "../../rules/import-changes.js";
 import { absent, changed } from "../../rules/preconditions.js";

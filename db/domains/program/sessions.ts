@@ -5,7 +5,7 @@ import type {
   SessionDraft,
   Warning,
 } from "../../../schemas/program/program.js";
-import type { Refused } from "../../contract/program.js";
+import type { Refused } from "../../contract/program-store.js";
 import { absent, expectVersion } from "../../rules/preconditions.js";
 import {
   overlaps,

@@ -1,6 +1,6 @@
 import type { Faults } from "../../../schemas/errors.js";
 import type { Speaker, SpeakerChanges, SpeakerDraft } from "../../../schemas/program/program.js";
-import type { Refused } from "../../contract/program.js";
+import type { Refused } from "../../contract/program-store.js";
 import { absent, expectVersion } from "../../rules/preconditions.js";
 import { refused, refusedSize, speakerFaults } from "../../rules/program-checks.js";
 import {

@@ -1,5 +1,5 @@
 import { randomUUID } from "node:crypto";
-import { NO_ROOM, UNNAMED } from "../../contract/program.js";
+import { NO_ROOM, UNNAMED } from "../../contract/program-store.js";
 import type { Given } from "../../log/draft.js";
 import {
   SESSION_COLUMNS,

@@ -7,8 +7,8 @@ import { userStore } from "../../domains/users/users.js";
 import { worldStore } from "../../domains/worlds/worlds.js";
 import { countsIn, ErasureJob } from "../../erasure/erasure-job.js";
 import { postgresSource } from "./copies/postgres-dump.js";
-import type { Database } from "./engine/database.js";
 import { boundDomains } from "./engine/domains.js";
+import type { Database } from "./engine/postgres-database.js";
 import { PostgresEraser } from "./erasure/postgres-eraser.js";
 import { logStore } from "./log/log-store.js";
 

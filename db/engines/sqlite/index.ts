@@ -19,6 +19,7 @@ import {
 import type { OnAppended } from "../../log/entries.js";
 import { type Clock, detach, nextTurn, processClock } from "../../runtime.js";
 import { memorySource, unnamedSource } from "./copies/sqlite-dump.js";
+import { OwnSearcher, Searcher } from "./engine/searcher.js";
 import {
   bytesOf,
   LOCK_TIMEOUT,
@@ -26,8 +27,7 @@ import {
   openForWriting,
   type OpeningOptions,
   storeErrorOf,
-} from "./engine/database.js";
-import { OwnSearcher, Searcher } from "./engine/searcher.js";
+} from "./engine/sqlite-database.js";
 import { boundDomains, ReadTurns, sqlOn } from "./engine/sqlite-sql.js";
 import type { StartRunner } from "./engine/write-runner.js";
 import { Writer } from "./engine/writer.js";

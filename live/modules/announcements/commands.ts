@@ -2,7 +2,7 @@ import {
   type Announcement,
   type AnnouncementDraft,
   changedAnnouncement,
-} from "../../../db/contract/announcements.js";
+} from "../../../db/contract/announcement-store.js";
 import { type AnnouncementStore, StoreError } from "../../../db/contract/store.js";
 import { absent, expectVersion } from "../../../db/rules/preconditions.js";
 import type { Clock } from "../../../db/runtime.js";

@@ -1,4 +1,4 @@
-import type { Announcement } from "../../../db/contract/announcements.js";
+import type { Announcement } from "../../../db/contract/announcement-store.js";
 import type { AnnouncementStore } from "../../../db/contract/store.js";
 import type { Entry } from "../../../db/log/entries.js";
 import type { Clock } from "../../../db/runtime.js";

@@ -1,4 +1,4 @@
-import type { ChatEvent } from "../../../db/contract/chat.js";
+import type { ChatEvent } from "../../../db/contract/chat-store.js";
 import type { UserRecord } from "../../../db/contract/store.js";
 import type { Clock } from "../../../db/runtime.js";
 import type { PublicUser, SentEvent } from "../../../schemas/live/index.js";

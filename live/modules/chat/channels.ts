@@ -1,4 +1,4 @@
-import type { ChatEvent, Delivery } from "../../../db/contract/chat.js";
+import type { ChatEvent, Delivery } from "../../../db/contract/chat-store.js";
 import type { ChannelState } from "../../../schemas/live/index.js";
 import { nothingSent, type Sent } from "../../delivery/outbox.js";
 import type { ChannelContext, EntryHandlers, EventOf } from "../../module.js";

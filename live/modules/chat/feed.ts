@@ -1,4 +1,4 @@
-import type { ChatStore, Delivery } from "../../../db/contract/chat.js";
+import type { ChatStore, Delivery } from "../../../db/contract/chat-store.js";
 import { type Clock, nextTurn } from "../../../db/runtime.js";
 import type { Outboxes } from "../../delivery/outbox.js";
 import type { EntryHandlers, EventOf } from "../../module.js";

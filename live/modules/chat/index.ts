@@ -1,5 +1,5 @@
 import type { FastifyBaseLogger } from "fastify";
-import type { ChatStore } from "../../../db/contract/chat.js";
+import type { ChatStore } from "../../../db/contract/chat-store.js";
 import { StoreError, type UserStore } from "../../../db/contract/store.js";
 import { bind, type BoundCommands, type LiveModule } from "../../module.js";
 import { isSilenced } from "../../rules/rights.js";

@@ -1,4 +1,4 @@
-import type { Delivery } from "../../../db/contract/chat.js";
+import type { Delivery } from "../../../db/contract/chat-store.js";
 import type { RoomValue, UserRecord } from "../../../db/contract/store.js";
 import { kindOf } from "../../../db/rules/user-rows.js";
 import { COMMON_KEYS, CONTENT_KEYS, FILE_KEYS, MAX_FILES } from "../../../schemas/live/chat.js";

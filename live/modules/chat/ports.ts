@@ -1,4 +1,4 @@
-import type { ChatEventType, ChatStore } from "../../../db/contract/chat.js";
+import type { ChatEventType, ChatStore } from "../../../db/contract/chat-store.js";
 import type { UserStore } from "../../../db/contract/store.js";
 import type { Clock } from "../../../db/runtime.js";
 import type { Presence } from "../../people/presence.js";

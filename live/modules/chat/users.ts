@@ -1,4 +1,4 @@
-import type { ChatEvent, ChatStore } from "../../../db/contract/chat.js";
+import type { ChatEvent, ChatStore } from "../../../db/contract/chat-store.js";
 import type { UserRecord, UserStore } from "../../../db/contract/store.js";
 import type { Clock } from "../../../db/runtime.js";
 import type { PublicUser } from "../../../schemas/live/index.js";

@@ -1,4 +1,4 @@
-import type { ProgramLinkStore, ProgramStore } from "../../../db/contract/program.js";
+import type { ProgramLinkStore, ProgramStore } from "../../../db/contract/program-store.js";
 import { StoreError } from "../../../db/contract/store.js";
 import type { Clock } from "../../../db/runtime.js";
 import type { Commands, SentProgram } from "../../../schemas/live/index.js";

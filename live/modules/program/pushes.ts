@@ -1,5 +1,5 @@
 import { LRUCache } from "lru-cache";
-import type { Program, ProgramStore } from "../../../db/contract/program.js";
+import type { Program, ProgramStore } from "../../../db/contract/program-store.js";
 import {
   programVersion,
   type Reader,

@@ -1,4 +1,4 @@
-import type { Program, ProgramStore } from "../../../db/contract/program.js";
+import type { Program, ProgramStore } from "../../../db/contract/program-store.js";
 import type { Clock } from "../../../db/runtime.js";
 import type { Pushes } from "../../delivery/push.js";
 import { nextStage, type Stages, stagesOf } from "../../rules/world-state.js";

@@ -1,9 +1,9 @@
-import type { AuditStore } from "../../../db/contract/audit.js";
+import type { AuditStore } from "../../../db/contract/audit-store.js";
 import type { RoomStore, UserRecord, UserStore } from "../../../db/contract/store.js";
 import { kioskToken } from "../../../db/rules/acts.js";
 import { kindOf, kioskId } from "../../../db/rules/user-rows.js";
 import type { Clock, Random } from "../../../db/runtime.js";
-import { signKiosk } from "../../../db/worlds.js";
+import { signKiosk } from "../../../db/world-management.js";
 import type { Commands } from "../../../schemas/live/index.js";
 import { MAX_PROFILE } from "../../../schemas/plain/limits.js";
 import { boundFault } from "../../../schemas/validate.js";

@@ -1,4 +1,4 @@
-import { isPoint, type PushStore } from "../../../db/contract/push.js";
+import { isPoint, type PushStore } from "../../../db/contract/push-store.js";
 import type { Clock } from "../../../db/runtime.js";
 import type { Commands } from "../../../schemas/live/index.js";
 import type { CommandTable, Context } from "../../module.js";

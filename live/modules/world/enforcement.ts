@@ -1,4 +1,4 @@
-import type { InviteStore } from "../../../db/contract/invites.js";
+import type { InviteStore } from "../../../db/contract/invite-store.js";
 import type { UserStore } from "../../../db/contract/store.js";
 import type { Clock } from "../../../db/runtime.js";
 import type { Scope } from "../../../schemas/plain/permissions.js";

@@ -1,4 +1,4 @@
-import type { AuditEntry, AuditStore } from "../../../db/contract/audit.js";
+import type { AuditEntry, AuditStore } from "../../../db/contract/audit-store.js";
 import type { RoomStore, UserStore } from "../../../db/contract/store.js";
 import {
   kinds,
@@ -12,7 +12,7 @@ import {
 } from "../../../db/results/index.js";
 import { tokenCreated } from "../../../db/rules/acts.js";
 import type { Clock, Random } from "../../../db/runtime.js";
-import { signToken } from "../../../db/worlds.js";
+import { signToken } from "../../../db/world-management.js";
 import type { Commands } from "../../../schemas/live/index.js";
 import { linkTo } from "../../../schemas/plain/links.js";
 import { firstOf } from "../../../schemas/plain/texts.js";

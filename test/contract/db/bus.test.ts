@@ -8,7 +8,7 @@ import { received } from "../../../db/bus/shapes.js";
 import { messagesOf } from "../../../db/bus/valkey/messages.js";
 import { shortened } from "../../../db/bus/valkey/outbox.js";
 import type { Author } from "../../../db/contract/author.js";
-import type { Delivery } from "../../../db/contract/chat.js";
+import type { Delivery } from "../../../db/contract/chat-store.js";
 import { chatEntry, type Entry } from "../../../db/log/entries.js";
 import { until } from "../../support/helper.js";
 import { busContract, type Group } from "./bus-contract.js";

@@ -3,7 +3,7 @@ import { existsSync } from "node:fs";
 import { readFile } from "node:fs/promises";
 import { buffer } from "node:stream/consumers";
 import type { Test } from "tap";
-import type { FileStore, StoredBytes } from "../../../db/contract/files.js";
+import type { FileStore, StoredBytes } from "../../../db/contract/file-store.js";
 
 /** Bytes that come in pieces, and may end with an error. */
 export async function* pieces(bytes: Buffer, error?: Error): AsyncGenerator<Buffer> {

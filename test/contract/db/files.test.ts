@@ -8,7 +8,7 @@ import type { Test } from "tap";
 import { LocalFiles } from "../../../db/blobs/folder/local-files.js";
 import { type Store, StoreError } from "../../../db/contract/store.js";
 import { check } from "../../../db/maintenance/check.js";
-import { deleteFile, deleteWorld } from "../../../db/worlds.js";
+import { deleteFile, deleteWorld } from "../../../db/world-management.js";
 import { openStore } from "../../support/database.js";
 import { finished, unfinished } from "../../support/files.js";
 import { worldOf } from "../../support/helper.js";

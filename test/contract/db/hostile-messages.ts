@@ -1,4 +1,4 @@
-import type { Delivery } from "../../../db/contract/chat.js";
+import type { Delivery } from "../../../db/contract/chat-store.js";
 import type { Entry } from "../../../db/log/entries.js";
 import { SAMPLE_WORLD as world, sampleOf } from "./sample-entries.js";
 

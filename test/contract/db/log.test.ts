@@ -1,6 +1,6 @@
 import t from "tap";
 import type { Author } from "../../../db/contract/author.js";
-import type { Delivery } from "../../../db/contract/chat.js";
+import type { Delivery } from "../../../db/contract/chat-store.js";
 import { Draft } from "../../../db/log/draft.js";
 import { chatEntry, entryOf, type EntryRow, type Position } from "../../../db/log/entries.js";
 import { logContract } from "./log-contract.js";

@@ -1,5 +1,5 @@
 import t from "tap";
-import { lastBefore } from "../../../db/results/attendance.js";
+import { lastBefore } from "../../../db/results/attendance-results.js";
 import { PAGE_SIZE, pages } from "../../../db/results/results.js";
 
 void t.test("what a write moves to the next page is read once", async (t) => {

@@ -1,7 +1,7 @@
 import { randomUUID } from "node:crypto";
+import type { Announcement } from "../../../db/contract/announcement-store.js";
 import type { Item } from "../../../db/contract/items.js";
-import type { Poll } from "../../../db/contract/polls.js";
-import type { Announcement } from "../../../db/contract/announcements.js";
+import type { Poll } from "../../../db/contract/poll-store.js";
 import type { Store, Visitor } from "../../../db/contract/store.js";
 import type { UserCopy, WorldCopy } from "../../../schemas/documents/world-document.js";
 import type { PermissionConfig } from "../../../schemas/plain/permissions.js";

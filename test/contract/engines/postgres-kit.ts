@@ -1,7 +1,7 @@
 import type { Test } from "tap";
 import { LocalBus } from "../../../db/bus/bus.js";
 import { type Store, StoreError } from "../../../db/contract/store.js";
-import { Database } from "../../../db/engines/postgres/engine/database.js";
+import { Database } from "../../../db/engines/postgres/engine/postgres-database.js";
 import { postgresStore } from "../../../db/engines/postgres/index.js";
 import { INDEX } from "../../../db/log/entries.js";
 import { LogEvents } from "../../../db/log/log-events.js";

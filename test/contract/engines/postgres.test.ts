@@ -5,8 +5,8 @@ import { type BusMessage, LocalBus } from "../../../db/bus/bus.js";
 import type { Store } from "../../../db/contract/store.js";
 import { pageText } from "../../../db/domains/rooms/room-lists.js";
 import { insertRooms } from "../../../db/domains/rooms/rooms.js";
-import { Database } from "../../../db/engines/postgres/engine/database.js";
 import { sharedEvents } from "../../../db/engines/postgres/engine/membership.js";
+import { Database } from "../../../db/engines/postgres/engine/postgres-database.js";
 import {
   decodedText,
   encodedText,

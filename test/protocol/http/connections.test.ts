@@ -1,10 +1,11 @@
 import { once } from "node:events";
 import type { Socket } from "node:net";
 import type { FastifyInstance } from "fastify";
-import t, { type Test } from "tap";
+import t from "tap";
+import type { Test } from "tap";
 import { createMetricsApp } from "../../../app.js";
 import { loadConfig } from "../../../config.js";
-import type { ByteRange } from "../../../db/contract/files.js";
+import type { ByteRange } from "../../../db/contract/file-store.js";
 import type { Store } from "../../../db/contract/store.js";
 import { fileForm, finished, headOf, PDF, upload, urlOf } from "../../support/files.js";
 import {

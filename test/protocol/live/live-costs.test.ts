@@ -1,6 +1,6 @@
 import { once } from "node:events";
 import t from "tap";
-import type { Program } from "../../../db/contract/program.js";
+import type { Program } from "../../../db/contract/program-store.js";
 import type { Bearer } from "../../../live/rules/rights.js";
 import type { View } from "../../../live/rules/world-state.js";
 import { until } from "../../support/helper.js";

@@ -1,6 +1,6 @@
 import t from "tap";
 import { StoreError, type StoreProblem } from "../../../db/contract/store.js";
-import { createWorld, draftWorld } from "../../../db/worlds.js";
+import { createWorld, draftWorld } from "../../../db/world-management.js";
 import { defaultPermissionConfig } from "../../../schemas/plain/permissions.js";
 import { defaultRoles } from "../../../web/state/roles.js";
 import { keyOf } from "../../support/helper.js";

@@ -2,7 +2,7 @@ import Database from "better-sqlite3";
 import type { Database as Connection } from "better-sqlite3";
 import { SERVER } from "../../../db/contract/author.js";
 import type { Store } from "../../../db/contract/store.js";
-import { openInMemory } from "../../../db/engines/sqlite/engine/database.js";
+import { openInMemory } from "../../../db/engines/sqlite/engine/sqlite-database.js";
 import type { BatchReport, WriteCall } from "../../../db/engines/sqlite/engine/write-calls.js";
 import { type StartRunner, WriteRunner } from "../../../db/engines/sqlite/engine/write-runner.js";
 import { openSqliteStore } from "../../../db/engines/sqlite/index.js";

@@ -1,6 +1,6 @@
 import { pino } from "pino";
 import t from "tap";
-import type { NewMark } from "../../../db/contract/chat.js";
+import type { NewMark } from "../../../db/contract/chat-store.js";
 import { StoreError } from "../../../db/contract/store.js";
 import { type MarkPorts, Marks } from "../../../live/modules/chat/unread/marks.js";
 import { ProcessTime, Timeline } from "../../protocol/simulation/timeline.js";

@@ -1,5 +1,5 @@
 import t from "tap";
-import type { Stay } from "../../../db/contract/attendance.js";
+import type { Stay } from "../../../db/contract/attendance-store.js";
 import { Activity } from "../../../live/people/activity.js";
 import { Attendance } from "../../../live/people/attendance.js";
 import { type CrowdListener, Presence } from "../../../live/people/presence.js";

@@ -1,5 +1,5 @@
 import type { Test } from "tap";
-import { draftWorld } from "../../../db/worlds.js";
+import { draftWorld } from "../../../db/world-management.js";
 import { Session } from "../../../web/state/session.js";
 import { keyOf, tokenOf } from "../../support/helper.js";
 import type { Server } from "../../support/server.js";

@@ -19,8 +19,8 @@ import { baseline } from "../../../schema/baseline.js";
 import { forPostgres, migrations } from "../../../schema/migrations.js";
 import { end, explain } from "../engine/pg-client.js";
 import { encodedText, NODES, sqlOn, types } from "../engine/postgres-sql.js";
+import { connect, connectToTables, upgrade, versionOf } from "../engine/postgres-upgrade.js";
 import { commit } from "../engine/transaction.js";
-import { connect, connectToTables, upgrade, versionOf } from "../engine/upgrade.js";
 
 /** About how many characters a batch has, and how many rows at most. */
 const BATCH_CHARACTERS = 2 * 1024 * 1024;

@@ -1,4 +1,4 @@
-import type { Delivery } from "../../../contract/chat.js";
+import type { Delivery } from "../../../contract/chat-store.js";
 import {
   type AnyDomain,
   type BoundAll,
@@ -12,7 +12,7 @@ import { domains } from "../../../domains/index.js";
 import { runSearch } from "../../../domains/searches.js";
 import { MEMBER, MESSAGE, toDeliveries } from "../../../rules/chat-rows.js";
 import type { Log } from "../log/postgres-log.js";
-import type { Database } from "./database.js";
+import type { Database } from "./postgres-database.js";
 
 /** The methods of all domains. Each write is a transaction of its world. */
 export function boundDomains(db: Database): BoundAll<typeof domains> {

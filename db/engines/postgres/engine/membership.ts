@@ -5,7 +5,7 @@ import { StoreError } from "../../../contract/store.js";
 import { detach } from "../../../runtime.js";
 import { clientOf, cut, end, open } from "./pg-client.js";
 import { NODES } from "./postgres-sql.js";
-import { expectVersion, read, write } from "./upgrade.js";
+import { expectVersion, read, write } from "./postgres-upgrade.js";
 
 /** What all nodes that serve one database must have in common. */
 export interface Membership {

@@ -9,10 +9,10 @@ import { StoreError } from "../../../contract/store.js";
 import { LogEvents } from "../../../log/log-events.js";
 import { latestVersion } from "../../../schema/migrations.js";
 import { postgresStore } from "../index.js";
-import { Database } from "./database.js";
 import { sharedEvents } from "./membership.js";
 import { clientOf, configOf, end, open, refusal } from "./pg-client.js";
-import { connect, hasTablesOf, upgrade, versionOf } from "./upgrade.js";
+import { Database } from "./postgres-database.js";
+import { connect, hasTablesOf, upgrade, versionOf } from "./postgres-upgrade.js";
 
 /** The options that select the engines of a process on PostgreSQL. */
 type SharedOptions = EngineOptions & {

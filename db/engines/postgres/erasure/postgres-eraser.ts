@@ -7,7 +7,7 @@ import {
   SHORTEST_PAUSE_MS,
   type Urgency,
 } from "../../../erasure/erasure-job.js";
-import { Database } from "../engine/database.js";
+import { Database } from "../engine/postgres-database.js";
 
 /** How many rows of an abandoned world one transaction removes. */
 const ROWS = 1000;

@@ -9,7 +9,7 @@ import {
   type Position,
   storedChatEntry,
 } from "../../../log/entries.js";
-import type { Database } from "../engine/database.js";
+import type { Database } from "../engine/postgres-database.js";
 
 /**
  * How long a read may take, in milliseconds. It is repeated on another connection, as a

@@ -1,6 +1,6 @@
 import { type ClientBase, escapeLiteral } from "pg";
 import { type Author, SERVER, userBy } from "../../../contract/author.js";
-import type { Delivery } from "../../../contract/chat.js";
+import type { Delivery } from "../../../contract/chat-store.js";
 import { CALLER_SEEN } from "../../../domains/audit.js";
 import { Draft, type Given } from "../../../log/draft.js";
 import {

@@ -21,9 +21,9 @@ import type { Sql } from "../../../domains/domain.js";
 import { withLockedFolder } from "../../../local/work-folder.js";
 import type { InspectedDatabase } from "../../../maintenance/inspector.js";
 import { SQLITE } from "../../../rules/contradictions.js";
-import { DATABASE, openForInspection, storeErrorOf } from "../engine/database.js";
+import { DATABASE, openForInspection, storeErrorOf } from "../engine/sqlite-database.js";
 import { sqlOn } from "../engine/sqlite-sql.js";
-import { migrate, schemaVersionOf } from "../engine/upgrade.js";
+import { migrate, schemaVersionOf } from "../engine/sqlite-upgrade.js";
 
 const DIALECT: CopyDialect = {
   eventId: "e.id",

@@ -1,7 +1,7 @@
 import { parentPort, workerData } from "node:worker_threads";
 import { detach } from "../../../runtime.js";
-import { openForReading, storeErrorOf } from "./database.js";
 import { type Search, searchesOn, type SearchResult } from "./searcher.js";
+import { openForReading, storeErrorOf } from "./sqlite-database.js";
 import { ReadTurns } from "./sqlite-sql.js";
 import { toFault } from "./write-calls.js";
 

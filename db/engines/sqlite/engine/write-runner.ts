@@ -4,7 +4,7 @@ import { StoreError } from "../../../contract/store.js";
 import { nextTurn, processClock } from "../../../runtime.js";
 import { logPruning } from "../log/log-reads.js";
 import { eventAppending, type SentHint, WriteLog } from "../log/log-writes.js";
-import { openForWriting, storeErrorOf } from "./database.js";
+import { openForWriting, storeErrorOf } from "./sqlite-database.js";
 import { domainWrites, sqlOn } from "./sqlite-sql.js";
 import {
   type BatchReport,

@@ -8,7 +8,7 @@ import {
   type Urgency,
   WAL,
 } from "../../../erasure/erasure-job.js";
-import { openForWriting } from "../engine/database.js";
+import { openForWriting } from "../engine/sqlite-database.js";
 import { sqlOn } from "../engine/sqlite-sql.js";
 import { checkpoint, emptyIndex, type ErasedTable, isErasedTable, rewriteTable } from "./scrub.js";
 

@@ -1,6 +1,6 @@
 import type { Database as Connection } from "better-sqlite3";
 import { type Author, userBy } from "../../../contract/author.js";
-import type { Delivery } from "../../../contract/chat.js";
+import type { Delivery } from "../../../contract/chat-store.js";
 import { CALLER_SEEN } from "../../../domains/audit.js";
 import type { DomainLog, EngineWrites } from "../../../domains/domain.js";
 import { WAL } from "../../../erasure/erasure-job.js";

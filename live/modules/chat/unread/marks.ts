@@ -1,5 +1,5 @@
 import type { FastifyBaseLogger } from "fastify";
-import type { ChatStore, NewMark } from "../../../../db/contract/chat.js";
+import type { ChatStore, NewMark } from "../../../../db/contract/chat-store.js";
 import { laterMark } from "../../../../db/rules/chat-rows.js";
 import { type Clock, detach, sleep } from "../../../../db/runtime.js";
 import { LiveError } from "../../../rules/problems.js";

@@ -1,4 +1,4 @@
-import type { ChatEvent, ChatStore, Delivery } from "../../../../db/contract/chat.js";
+import type { ChatEvent, ChatStore, Delivery } from "../../../../db/contract/chat-store.js";
 import type { UserStore } from "../../../../db/contract/store.js";
 import { DELETED } from "../../../../db/rules/chat-rows.js";
 import type { Clock } from "../../../../db/runtime.js";

@@ -1,4 +1,4 @@
-import type { ChatStore, Membership } from "../../../../db/contract/chat.js";
+import type { ChatStore, Membership } from "../../../../db/contract/chat-store.js";
 import { sleep } from "../../../../db/runtime.js";
 import type { Outboxes } from "../../../delivery/outbox.js";
 import type { View, WorldStates } from "../../../rules/world-state.js";

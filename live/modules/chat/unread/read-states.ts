@@ -28,7 +28,7 @@
 // sends users the list of their channels when it changes; a notice about a direct channel waits
 // until the user has a list with that channel. `commands.ts` has the command.
 
-import type { Mark, Membership } from "../../../../db/contract/chat.js";
+import type { Mark, Membership } from "../../../../db/contract/chat-store.js";
 import type { UserRecord } from "../../../../db/contract/store.js";
 import { detach, nextTurn } from "../../../../db/runtime.js";
 import type { Authenticated } from "../../../../schemas/live/index.js";

@@ -1,5 +1,10 @@
-import type { ChatEventType } from "../../../../db/contract/chat.js";
-import type { OptionDraft, Poll, PollChanges, PollStore } from "../../../../db/contract/polls.js";
+import type { ChatEventType } from "../../../../db/contract/chat-store.js";
+import type {
+  OptionDraft,
+  Poll,
+  PollChanges,
+  PollStore,
+} from "../../../../db/contract/poll-store.js";
 import type { Commands } from "../../../../schemas/live/index.js";
 import { isOver } from "../../../../schemas/plain/items.js";
 import {

@@ -1,9 +1,9 @@
-import type { Poll, PollStore } from "../../../../db/contract/polls.js";
+import type { Poll, PollStore } from "../../../../db/contract/poll-store.js";
 import type { SentPoll } from "../../../../schemas/live/polls.js";
 import { isOver, isPublic } from "../../../../schemas/plain/items.js";
 import type { PermissionKey } from "../../../../schemas/plain/permissions.js";
-import type { FrameFor, Pushes, Timing } from "../../../delivery/push.js";
 import type { Authors } from "../../../delivery/outbox.js";
+import type { FrameFor, Pushes, Timing } from "../../../delivery/push.js";
 import type { EntryHandlers, EventOf } from "../../../module.js";
 import type { View } from "../../../rules/world-state.js";
 import type { Connection } from "../../../socket/connection.js";

@@ -1,5 +1,5 @@
 import { LRUCache } from "lru-cache";
-import type { PollStore } from "../../../../db/contract/polls.js";
+import type { PollStore } from "../../../../db/contract/poll-store.js";
 import type { Connection } from "../../../socket/connection.js";
 
 /** How many voters of all polls are remembered, and of how many polls. */

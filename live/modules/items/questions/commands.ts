@@ -1,4 +1,8 @@
-import type { Question, QuestionDraft, QuestionStore } from "../../../../db/contract/questions.js";
+import type {
+  Question,
+  QuestionDraft,
+  QuestionStore,
+} from "../../../../db/contract/question-store.js";
 import type { Commands } from "../../../../schemas/live/index.js";
 import {
   bind,

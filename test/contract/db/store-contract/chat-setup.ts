@@ -1,9 +1,9 @@
 import type { Test } from "tap";
-import type { Delivery, MessageDraft } from "../../../../db/contract/chat.js";
+import type { Delivery, MessageDraft } from "../../../../db/contract/chat-store.js";
 import { type Store, StoreError } from "../../../../db/contract/store.js";
-import { ABSENT, enter, fails } from "./setup.js";
 import { worldOf } from "../../../support/helper.js";
 import { NIGHT } from "../../../support/night.js";
+import { ABSENT, enter, fails } from "./setup.js";
 
 /** A world `other` and, in `demo`, a room and five users; the first three are its members. */
 export interface Chatting {

@@ -4,7 +4,7 @@ import type {
   Mark,
   MessageDraft,
   NewMark,
-} from "../../../../db/contract/chat.js";
+} from "../../../../db/contract/chat-store.js";
 import { allEvents, chatting, DELETED, message, stored, text } from "./chat-setup.js";
 import { ABSENT, type Contract, fails, headOf, idsOf, tick } from "./setup.js";
 

@@ -1,11 +1,14 @@
-import type { PollChanges } from "../../../../db/contract/polls.js";
-import type { ImportChanges } from "../../../../db/contract/program.js";
+import type { PollChanges } from "../../../../db/contract/poll-store.js";
+import type { ImportChanges } from "../../../../db/contract/program-store.js";
 import type { ListPlace, PageSelection, Store, Versioned } from "../../../../db/contract/store.js";
 import { INDEX } from "../../../../db/log/entries.js";
 import { roomsDigest } from "../../../../db/rules/import-changes.js";
 import type { RoomOrdering } from "../../../../schemas/rooms.js";
 import type { UserOrdering } from "../../../../schemas/users.js";
 import type { WorldChanges } from "../../../../schemas/worlds.js";
+import { exported } from "../../../support/exported.js";
+import { keyOf, worldOf } from "../../../support/helper.js";
+import { usersOf } from "../../../support/listed.js";
 import {
   ABSENT,
   ada,
@@ -20,9 +23,6 @@ import {
   selection,
   tick,
 } from "./setup.js";
-import { exported } from "../../../support/exported.js";
-import { keyOf, worldOf } from "../../../support/helper.js";
-import { usersOf } from "../../../support/listed.js";
 
 /** An import that changes nothing of an empty world. */
 const NO_CHANGES: ImportChanges = {

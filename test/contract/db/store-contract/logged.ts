@@ -1,5 +1,5 @@
 import type { Author } from "../../../../db/contract/author.js";
-import type { Delivery } from "../../../../db/contract/chat.js";
+import type { Delivery } from "../../../../db/contract/chat-store.js";
 import type { Store } from "../../../../db/contract/store.js";
 import type { Entry, Position } from "../../../../db/log/entries.js";
 

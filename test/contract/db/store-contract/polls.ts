@@ -5,11 +5,11 @@ import type {
   PollSelection,
   PollState,
   PollType,
-} from "../../../../db/contract/polls.js";
+} from "../../../../db/contract/poll-store.js";
 import type { Store } from "../../../../db/contract/store.js";
+import { exported } from "../../../support/exported.js";
 import { crowd, onlyActive, persistent, SOME, voting } from "./chat-setup.js";
 import { ABSENT, allFail, type Contract, fails, idsOf, wonOf } from "./setup.js";
-import { exported } from "../../../support/exported.js";
 
 /** The options of a poll as text: their contents with their orders. */
 const shown = ({ options }: Poll) =>

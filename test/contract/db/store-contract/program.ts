@@ -1,4 +1,7 @@
-import type { Announcement, AnnouncementState } from "../../../../db/contract/announcements.js";
+import type {
+  Announcement,
+  AnnouncementState,
+} from "../../../../db/contract/announcement-store.js";
 import type { Author } from "../../../../db/contract/author.js";
 import type { Store } from "../../../../db/contract/store.js";
 import { importDocument } from "../../../../db/program-imports.js";
@@ -7,8 +10,8 @@ import type {
   ImportOptions,
   ProgramDocument,
 } from "../../../../schemas/documents/program-document.js";
-import { ABSENT, type Contract, enter, fails, headOf, wonOf } from "./setup.js";
 import { worldOf } from "../../../support/helper.js";
+import { ABSENT, type Contract, enter, fails, headOf, wonOf } from "./setup.js";
 
 /** An author who sees no room. */
 export const scope = { visibleRooms: [] as readonly string[], hosts: [] };

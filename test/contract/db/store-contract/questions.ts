@@ -2,7 +2,7 @@ import type {
   Question,
   QuestionChanges,
   QuestionStore,
-} from "../../../../db/contract/questions.js";
+} from "../../../../db/contract/question-store.js";
 import { crowd, onlyActive, persistent, SOME, voting } from "./chat-setup.js";
 import { ABSENT, allFail, type Contract, fails, idsOf } from "./setup.js";
 

@@ -1,4 +1,4 @@
-import type { ChatEvent } from "../contract/chat.js";
+import type { ChatEvent } from "../contract/chat-store.js";
 import { type Store, StoreError } from "../contract/store.js";
 import { allUsers, displayNames, results, timeOf } from "./results.js";
 

@@ -24,8 +24,8 @@ import {
 import { DEADLINES, Pool, prepare } from "./pool.js";
 import { Caches } from "./postgres-cache.js";
 import { sqlOn } from "./postgres-sql.js";
+import { upgrade, type UpgradeOptions } from "./postgres-upgrade.js";
 import { type Job, Lanes, transact, type WriteOptions } from "./transaction.js";
-import { upgrade, type UpgradeOptions } from "./upgrade.js";
 
 /** How many searches of a process run at once. Each keeps a CPU of the database busy. */
 const MAX_SEARCHES = 2;
@@ -36,7 +36,7 @@ const UPGRADE_TIMEOUT = 3_600_000;
 /** A write, which touches nothing but the database. */
 export type Write<T> = (sql: Sql, log: Log) => Promise<T>;
 
-export interface OpenOptions extends UpgradeOptions {
+interface OpenOptions extends UpgradeOptions {
   /** The author of writes without one; the server by default. */
   author?: Author;
   /** Whether the audit is kept; true by default. */

@@ -1,7 +1,7 @@
-// Part of db/contract/store.ts: questions. `Store` has the rules for every method.
-
 import type { Author } from "./author.js";
 import type { Item, ItemStore } from "./items.js";
+
+// Part of db/contract/store.ts: questions. `Store` has the rules for every method.
 
 /** The visibility of a question: to moderators, to everybody, or to moderators again. */
 export type QuestionState = "mod_queue" | "visible" | "archived";

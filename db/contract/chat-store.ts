@@ -1,6 +1,6 @@
-// Part of db/contract/store.ts: chat. `Store` has the rules for every method.
-
 import type { Author } from "./author.js";
+
+// Part of db/contract/store.ts: chat. `Store` has the rules for every method.
 
 export type ChatEventType = "channel.message" | "channel.member" | "channel.poll";
 

@@ -1,4 +1,5 @@
 import { randomUUID } from "node:crypto";
+import type { AnnouncementCopy } from "../../schemas/documents/world-document.js";
 
 /** An announcement changes its state from a draft to active, and then to archived. */
 export type AnnouncementState = "draft" | "active" | "archived";
@@ -18,8 +19,6 @@ export interface AnnouncementDraft {
   show_until?: number | null | undefined;
   state?: AnnouncementState | undefined;
 }
-
-import type { AnnouncementCopy } from "../../schemas/documents/world-document.js";
 
 /** The state that follows each. */
 const NEXT: Record<AnnouncementState, AnnouncementState | undefined> = {

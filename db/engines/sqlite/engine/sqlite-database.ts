@@ -1,11 +1,18 @@
 import { closeSync, existsSync, mkdirSync, openSync, statSync } from "node:fs";
 import { userInfo } from "node:os";
 import { join } from "node:path";
-import { latestVersion } from "../../../schema/migrations.js";
-import Database, { type Database as Connection } from "better-sqlite3";
+import Database from "better-sqlite3";
+import type { Database as Connection } from "better-sqlite3";
 import type { SchemaVersions } from "../../../choice.js";
 import { StoreError } from "../../../contract/store.js";
-import { migrate, schemaVersionOf, UPGRADE_TIMEOUT, upgradeFile, versionIn } from "./upgrade.js";
+import { latestVersion } from "../../../schema/migrations.js";
+import {
+  migrate,
+  schemaVersionOf,
+  UPGRADE_TIMEOUT,
+  upgradeFile,
+  versionIn,
+} from "./sqlite-upgrade.js";
 
 /** How long a writer waits for the lock of another process by default, in milliseconds. */
 export const LOCK_TIMEOUT = 2000;

@@ -1,7 +1,7 @@
-// Part of db/contract/store.ts: webhooks. `Store` has the rules for every method.
-
 import type { Author } from "./author.js";
 import type { PageSelection } from "./selections.js";
+
+// Part of db/contract/store.ts: webhooks. `Store` has the rules for every method.
 
 /** The most webhooks of a world. */
 export const MAX_WEBHOOKS = 20;

@@ -1,11 +1,11 @@
 import { randomBytes, randomUUID } from "node:crypto";
+import { defaultPermissionConfig, moderatorRules } from "../schemas/plain/permissions.js";
+import { roomsOf, type Template } from "../schemas/plain/templates.js";
+import type { World, WorldChanges, WorldKey } from "../schemas/worlds.js";
 import type { Author } from "./contract/author.js";
 import type { Engines } from "./contract/engines.js";
 import { type Store, StoreError } from "./contract/store.js";
 import { absent, missingWorld } from "./rules/preconditions.js";
-import { defaultPermissionConfig, moderatorRules } from "../schemas/plain/permissions.js";
-import { roomsOf, type Template } from "../schemas/plain/templates.js";
-import type { World, WorldChanges, WorldKey } from "../schemas/worlds.js";
 
 // Operations on worlds that are more than one call of the store. They need no
 // server and load no TypeBox, so commands and routes share them.
@@ -14,7 +14,7 @@ import type { World, WorldChanges, WorldKey } from "../schemas/worlds.js";
 export const ADMINISTRATOR = ["admin", "api"];
 
 /** The title and domain of a world; see `schemas/plain/texts.ts` for the limits. */
-export interface WorldNames {
+interface WorldNames {
   id: string;
   title: string;
   domain: string;

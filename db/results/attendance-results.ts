@@ -1,5 +1,5 @@
 import { attendanceIn } from "../../schemas/plain/attendance.js";
-import type { Visit } from "../contract/attendance.js";
+import type { Visit } from "../contract/attendance-store.js";
 import type { Store } from "../contract/store.js";
 import {
   displayNames,
