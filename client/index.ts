@@ -1,8 +1,7 @@
-import { baseOf, tokenOf, type Access } from "./access.js";
 import type { components, paths } from "./api.js";
 import { type Change, type ChangesOptions, followChanges } from "./changes.js";
 import { errorOf } from "./error.js";
-
+import { type Access, baseOf, tokenOf } from "./live/client.js";
 export type { Change, ChangeAuthor, ChangesOptions, ChangeType } from "./changes.js";
 export { FoyerError, type ProblemCode, type UploadCode } from "./error.js";
 export * from "./live.js";

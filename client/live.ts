@@ -1,31 +1,31 @@
 import type { Authenticated, CommandName, Commands } from "../schemas/live/index.js";
-import { Calls } from "./live/calls.js";
-import type { Channel } from "./live/channel.js";
-import { Channels } from "./live/channels.js";
-import type { Connection } from "./live/connection.js";
-import { clientError, type LiveError } from "./live/error.js";
-import { Listeners, type EventName, type Listener } from "./live/events.js";
-import { Link } from "./live/link.js";
-import type { CallOptions, LiveOptions } from "./live/options.js";
-import type { Polls } from "./live/polls.js";
+import { type Channel, Channels } from "./live/channel.js";
+import {
+  type CallOptions,
+  clientError,
+  type EventName,
+  type Listener,
+  Listeners,
+  type LiveError,
+  type LiveOptions,
+} from "./live/client.js";
+import { type Connection, Link, type Settle } from "./live/connection.js";
 import { Program } from "./live/program.js";
-import type { Questions } from "./live/questions.js";
-import { RoomLists } from "./live/room-lists.js";
+import { type Polls, type Questions, RoomLists } from "./live/room-lists.js";
 import { roomOf, Rooms } from "./live/rooms.js";
-import { firstState, nextState, stateAfter, type LiveState } from "./live/state.js";
-
+import { firstState, type LiveState, nextState, stateAfter } from "./live/state.js";
 export type { Channel, HistoryOptions } from "./live/channel.js";
 export { persist } from "./live/client.js";
-export type { MessageContent } from "./live/delivery.js";
-export { LiveError } from "./live/error.js";
-export type { ClientEvents, EventName, LiveEvents } from "./live/events.js";
-export type { JoinOptions } from "./live/membership.js";
-export type { CallOptions, LiveOptions } from "./live/options.js";
+export type { MessageContent } from "./live/outbox.js";
+export { LiveError } from "./live/client.js";
+export type { ClientEvents, EventName, LiveEvents } from "./live/client.js";
+export type { JoinOptions } from "./live/subscription.js";
+export type { CallOptions, LiveOptions } from "./live/client.js";
 export type { Message, Outbox, SendOptions, WaitingMessage } from "./live/outbox.js";
-export type { PollChanges, PollDraft, Polls } from "./live/polls.js";
+export type { PollChanges, PollDraft, Polls } from "./live/room-lists.js";
 export type { Program, ProgramState, SentSession, SentSpeaker, Stage } from "./live/program.js";
-export type { QuestionChanges, Questions } from "./live/questions.js";
-export type { Socket, SocketClass } from "./live/socket.js";
+export type { QuestionChanges, Questions } from "./live/room-lists.js";
+export type { Socket, SocketClass } from "./live/client.js";
 export type { LiveState } from "./live/state.js";
 export type {
   Authenticated,
@@ -279,4 +279,83 @@ export class Live {
     this.#program.end(error.code === "client.closed" ? undefined : error);
     this.#listeners.emit("client.closed", error);
   }
+}
+
+/** Sends a call. Returns a function that forgets it: its answer is then ignored. */
+type Send = (connection: Connection, settle: Settle) => () => void;
+
+/** The calls that are not answered yet, with a bound and a time limit for each. */
+export class Calls {
+  readonly #max: number;
+  readonly #open = new Set<Settle>();
+  /** Sends the calls that wait for a connection, in their order. */
+  readonly #waiting = new Set<(connection: Connection) => void>();
+
+  /** @param max how many may be open at once. */
+  constructor(max: number) {
+    this.#max = max;
+  }
+
+  /**
+   * Sends something as soon as there is a connection, and waits for the answer.
+   * @param connection the present one, if it is ready.
+   * @param timeout in milliseconds, the wait for a connection included.
+   * @param unreachable why there is no connection.
+   */
+  request(
+    connection: Connection | undefined,
+    timeout: number,
+    send: Send,
+    unreachable: () => LiveError | undefined,
+  ): Promise<unknown> {
+    return new Promise((resolve, reject) => {
+      if (this.#open.size >= this.#max) {
+        const message = `${this.#max} calls are open already.`;
+        return reject(clientError("overloaded", message));
+      }
+      let forget: (() => void) | undefined;
+      const start = (ready: Connection) => {
+        this.#waiting.delete(start);
+        forget = send(ready, settle);
+      };
+      const expire = () => {
+        forget?.();
+        settle.reject(
+          forget
+            ? clientError("timeout", `No answer within ${timeout} ms.`)
+            : noConnection(timeout, unreachable()),
+        );
+      };
+      const timer = setTimeout(expire, timeout);
+      const finish = () => {
+        clearTimeout(timer);
+        this.#waiting.delete(start);
+        this.#open.delete(settle);
+      };
+      const settle: Settle = {
+        resolve: (result) => (finish(), resolve(result)),
+        reject: (error) => (finish(), reject(error)),
+      };
+      this.#open.add(settle);
+      if (connection) start(connection);
+      else this.#waiting.add(start);
+    });
+  }
+
+  /** Sends the calls that wait. */
+  flush(connection: Connection): void {
+    for (const start of [...this.#waiting]) {
+      if (connection.isReady) start(connection);
+    }
+  }
+
+  /** Rejects all calls. */
+  reject(error: LiveError): void {
+    for (const settle of [...this.#open]) settle.reject(error);
+  }
+}
+
+function noConnection(timeout: number, why: LiveError | undefined): LiveError {
+  const message = `No connection within ${timeout} ms. ${why?.message ?? ""}`;
+  return clientError("unreachable", message.trimEnd(), why);
 }

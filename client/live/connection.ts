@@ -1,6 +1,15 @@
 import type { Authenticated, LiveProblem } from "../../schemas/live/index.js";
-import { clientError, errorOf, LiveError } from "./error.js";
-import type { Socket } from "./socket.js";
+import {
+  type Access,
+  baseOf,
+  clientError,
+  errorOf,
+  LiveError,
+  type LiveOptions,
+  type Socket,
+  socketClass,
+  tokenOf,
+} from "./client.js";
 
 /** Takes the outcome of a call. */
 export interface Settle {
@@ -24,7 +33,7 @@ export interface Reports {
   ended(end: End): void;
 }
 
-export interface ConnectionOptions {
+interface ConnectionOptions {
   /** The payload of `authenticate`. */
   login: object;
   /** Within how many milliseconds the login must succeed. */
@@ -181,4 +190,210 @@ function parse(data: unknown): [string, unknown, unknown?] {
     return frame as [string, unknown, unknown?];
   }
   throw new TypeError("A frame is a list that begins with a name.");
+}
+
+/** The events of a link. */
+interface LinkHooks {
+  /** The client is logged in on a new connection. */
+  authenticated(connection: Connection, answer: Authenticated): void;
+  pushed(name: string, data: unknown): void;
+  /** A connection, or an attempt to make one, has ended. */
+  lost(): void;
+  /** The next attempt begins in so many milliseconds. */
+  waiting(error: LiveError, retryIn: number): void;
+  /** There will be no other attempt, because the server turned the client away. */
+  refused(error: LiveError): void;
+}
+
+/** Keeps a connection to the server: opens one after the other, with a pause in between. */
+export class Link {
+  readonly #url: string;
+  readonly #access: Access;
+  readonly #socketClass: LiveOptions["WebSocket"];
+  readonly #heartbeat: number;
+  readonly #timeout: number;
+  readonly #hooks: LinkHooks;
+  readonly #retries: Retries;
+  #connection: Connection | undefined;
+  /** Ends the wait for a token, or that before a reconnection. */
+  #timer: ReturnType<typeof setTimeout> | undefined;
+  #lastError: LiveError | undefined;
+  #isOver = false;
+  /** Whether the pause before a reconnection lasts. */
+  #isWaiting = false;
+
+  /**
+   * @param timeout how long a token and a login may take each, in milliseconds.
+   * @throws {TypeError} if `baseUrl` is not an address of the web.
+   */
+  constructor(options: LiveOptions, timeout: number, hooks: LinkHooks) {
+    const { retryDelay = 1000, maxRetryDelay = 30_000, token } = options;
+    const path = `/ws/world/${encodeURIComponent(options.world)}/`;
+    this.#url = new URL(baseOf(options) + path).href.replace(/^http/, "ws");
+    if (!/^wss?:/.test(this.#url)) {
+      throw new TypeError(`A websocket cannot be at ${options.baseUrl}`);
+    }
+    this.#access = options;
+    this.#socketClass = options.WebSocket;
+    this.#heartbeat = options.heartbeat ?? 20_000;
+    this.#timeout = timeout;
+    this.#hooks = hooks;
+    const hasFreshTokens = typeof token === "function";
+    this.#retries = new Retries(retryDelay, maxRetryDelay, hasFreshTokens);
+  }
+
+  /** The present connection, if calls can be sent on it now. */
+  get ready(): Connection | undefined {
+    return this.#connection?.isReady ? this.#connection : undefined;
+  }
+
+  /** Why there is no connection. */
+  get lastError(): LiveError | undefined {
+    return this.#lastError;
+  }
+
+  /** Opens a connection. Failures are reported, never thrown. */
+  async connect(): Promise<void> {
+    try {
+      const token = await this.#token();
+      const Socket = this.#socketClass ?? (await socketClass());
+      // It may have been closed while the token was on its way.
+      if (this.#isOver) return;
+      const { clientId, inviteToken } = this.#access;
+      const guest = {
+        client_id: clientId,
+        ...(inviteToken !== undefined && { invite_token: inviteToken }),
+      };
+      const who = token === undefined ? guest : { token };
+      const connection = new Connection(
+        new Socket(this.#url),
+        { login: { ...who, changes: true }, timeout: this.#timeout, heartbeat: this.#heartbeat },
+        {
+          authenticated: (answer) => {
+            this.#retries.loggedIn();
+            this.#hooks.authenticated(connection, answer);
+          },
+          pushed: (name, data) => this.#hooks.pushed(name, data),
+          ended: (end) => this.#disconnected(end),
+        },
+      );
+      this.#connection = connection;
+    } catch (cause) {
+      const message = `Cannot connect: ${(cause as Error)?.message}`;
+      this.#disconnected({ error: clientError("unreachable", message, cause) });
+    }
+  }
+
+  /** Opens a connection at once instead of after the pause. */
+  retryNow(): void {
+    if (!this.#isWaiting) return;
+    clearTimeout(this.#timer);
+    this.#isWaiting = false;
+    void this.connect();
+  }
+
+  /** Closes the connection for good. */
+  end(error: LiveError): void {
+    this.#isOver = true;
+    this.#isWaiting = false;
+    clearTimeout(this.#timer);
+    this.#connection?.end(error);
+  }
+
+  async #token(): Promise<string | undefined> {
+    const late = new Promise<never>((_, reject) => {
+      const message = `There was no token within ${this.#timeout} ms.`;
+      this.#timer = setTimeout(() => reject(new Error(message)), this.#timeout);
+    });
+    try {
+      return await Promise.race([tokenOf(this.#access), late]);
+    } finally {
+      clearTimeout(this.#timer);
+    }
+  }
+
+  #disconnected(end: End): void {
+    this.#connection = undefined;
+    this.#hooks.lost();
+    if (this.#isOver) return;
+    const { error } = end;
+    this.#lastError = error;
+    if (this.#retries.isOver(end)) return this.#hooks.refused(error);
+    const retryIn = this.#retries.next(end);
+    this.#isWaiting = true;
+    this.#timer = setTimeout(() => this.retryNow(), retryIn);
+    this.#hooks.waiting(error, retryIn);
+  }
+}
+
+/** The close code of a server that restarts. */
+const SERVICE_RESTART = 1012;
+
+/** How many times the longest next delay a connection has to last to count as a success. */
+const LASTS = 10;
+
+/** Decides whether to connect again after a connection ended, and when. */
+export class Retries {
+  readonly #delay: number;
+  readonly #maxDelay: number;
+  readonly #hasFreshTokens: boolean;
+  /** How often in a row no stable connection came about. */
+  #failures = 0;
+  /** How often in a row a token was refused. */
+  #refusals = 0;
+
+  /**
+   * @param delay the longest delay before the first try, in milliseconds.
+   * @param maxDelay the bound of the doubling, in milliseconds.
+   * @param hasFreshTokens whether the next login may have another token.
+   */
+  constructor(delay: number, maxDelay: number, hasFreshTokens: boolean) {
+    this.#delay = delay;
+    this.#maxDelay = maxDelay;
+    this.#hasFreshTokens = hasFreshTokens;
+  }
+
+  loggedIn(): void {
+    this.#refusals = 0;
+  }
+
+  /** Whether to stay away: to connect again would be of no use, or would harm. */
+  isOver({ error: { code } }: End): boolean {
+    switch (code) {
+      // The network was too slow, or too many came from it.
+      case "auth.timeout":
+      case "auth.too_many_guests":
+        return false;
+      case "auth.expired_token":
+      case "auth.invalid_token":
+        return !this.#hasFreshTokens || ++this.#refusals > 1;
+      // Two clients beyond the limit would replace each other forever.
+      case "connection.replaced":
+      case "world.unknown_world":
+      case "protocol.invalid_payload":
+        return true;
+      default:
+        return code.startsWith("auth.");
+    }
+  }
+
+  /**
+   * How many milliseconds to wait: a random share of a time that doubles with each
+   * failure, so that the clients of a server that was down do not come at once. A connection
+   * that lasted {@link LASTS} times as long as the next delay may be counts as a success. If it were less, the clients of
+   * a server that ends every few seconds would all come back within the shortest delay, each time.
+   */
+  next({ code, lasted }: End): number {
+    const isStable =
+      lasted !== undefined &&
+      (lasted >= Math.min(this.#maxDelay, LASTS * this.#longest()) || code === SERVICE_RESTART);
+    if (isStable) this.#failures = 0;
+    const longest = this.#longest();
+    this.#failures++;
+    return Math.random() * longest;
+  }
+
+  #longest(): number {
+    return Math.min(this.#maxDelay, this.#delay * 2 ** this.#failures);
+  }
 }

@@ -1,7 +1,3 @@
-import type { Client } from "./client.js";
-import type { Doubt } from "./doubts.js";
-import { find, isSame, type Listed, pin, put, remove } from "./listed.js";
-import { roomIn } from "./state.js";
 import type {
   ListedPoll,
   ListedQuestion,
@@ -9,6 +5,8 @@ import type {
   SentQuestion,
 } from "../../schemas/live/index.js";
 import { isPublic, isVisible } from "../../schemas/plain/items.js";
+import type { Client } from "./client.js";
+import { roomIn } from "./state.js";
 
 /** The change of a list by a push or an answer. */
 export interface Change<T> {
@@ -226,4 +224,121 @@ export class QuestionKind extends ItemKind<ListedQuestion, SentQuestion> {
     // A hidden one may be one that the user asked on another connection.
     return now?.score === known.score ? undefined : "perhaps";
   }
+}
+
+/**
+ * Whether a list may be stale: the server does not report the user's actions on other
+ * connections. `certainly` means that something is missing.
+ */
+type Doubt = "perhaps" | "certainly";
+
+/** The longest first waits, in milliseconds. */
+const FIRST = { perhaps: 60_000, certainly: 2000 };
+const LONGEST = 300_000;
+
+/**
+ * Decides when a doubtful list is fetched again: after a random share of a delay. The delay
+ * doubles as long as the answers bring nothing new. So most clients, whose users have one
+ * connection, rarely ask, and never all at once.
+ */
+export class Doubts {
+  readonly #ask: () => void;
+  readonly #longest: Record<Doubt, number> = { ...FIRST };
+  #timer: ReturnType<typeof setTimeout> | undefined;
+  /** The pending timer. */
+  #waiting: Doubt | undefined;
+  /** Why it asked last. */
+  #asked: Doubt = "perhaps";
+
+  constructor(ask: () => void) {
+    this.#ask = ask;
+  }
+
+  raise(doubt: Doubt): void {
+    if (this.#waiting === "certainly" || this.#waiting === doubt) return;
+    this.dismiss();
+    this.#waiting = doubt;
+    this.#timer = setTimeout(() => {
+      this.#waiting = undefined;
+      this.#asked = doubt;
+      this.#ask();
+    }, Math.random() * this.#longest[doubt]);
+  }
+
+  /** @param isNew whether the answer had an action of the user that was not known. */
+  settle(isNew: boolean): void {
+    if (isNew) Object.assign(this.#longest, FIRST);
+    else {
+      const longest = 2 * this.#longest[this.#asked];
+      this.#longest[this.#asked] = Math.min(longest, LONGEST);
+    }
+  }
+
+  /** Asks no more. */
+  dismiss(): void {
+    clearTimeout(this.#timer);
+    this.#waiting = undefined;
+  }
+}
+
+// Lists of the items of a room, such as questions. Each function returns the same list if
+// nothing changes, and otherwise a new list; it never mutates one.
+
+/** The common fields of all items. */
+export interface Listed {
+  readonly id: string;
+  readonly timestamp: string;
+  readonly is_pinned: boolean;
+}
+
+/** As many as the server lists. */
+const MAX_ITEMS = 1000;
+
+export const find = <T extends Listed>(items: readonly T[], id: string): T | undefined =>
+  items.find((item) => item.id === id);
+
+/** Adds an item by its time, or puts it in the place of an earlier state. */
+export function put<T extends Listed>(items: readonly T[], item: T): readonly T[] {
+  const others = item.is_pinned ? pin(items, item.id) : items;
+  const index = others.findIndex(({ id }) => id === item.id);
+  if (index >= 0) {
+    return isSame(others[index], item) ? others : others.with(index, item);
+  }
+  const before = others.findLastIndex(({ timestamp }) => timestamp <= item.timestamp);
+  return bounded(others.toSpliced(before + 1, 0, item));
+}
+
+export const remove = <T extends Listed>(items: readonly T[], id: string): readonly T[] =>
+  find(items, id) ? items.filter((item) => item.id !== id) : items;
+
+/** @param pinned the id of the only one that is pinned; undefined for none. */
+export const pin = <T extends Listed>(
+  items: readonly T[],
+  pinned: string | undefined,
+): readonly T[] =>
+  items.some(({ id, is_pinned }) => is_pinned !== (id === pinned))
+    ? items.map((item) => {
+        const is_pinned = item.id === pinned;
+        return item.is_pinned === is_pinned ? item : { ...item, is_pinned };
+      })
+    : items;
+
+/** Drops the oldest items, but never the pinned one. */
+function bounded<T extends Listed>(items: T[]): T[] {
+  if (items.length <= MAX_ITEMS) return items;
+  const oldest = items.findIndex(({ is_pinned }) => !is_pinned);
+  return items.toSpliced(oldest, 1);
+}
+
+/** Whether two JSON values are equal, without regard to the order of keys. */
+export function isSame(a: unknown, b: unknown): boolean {
+  if (typeof a !== "object" || typeof b !== "object" || !a || !b) {
+    return a === b;
+  }
+  const keys = Object.keys(a);
+  return (
+    Array.isArray(a) === Array.isArray(b) &&
+    keys.length === Object.keys(b).length &&
+    keys.every((key) => Object.hasOwn(b, key) && isSame(a[key as never], b[key as never]))
+  );
 }

@@ -1,9 +1,7 @@
-import { onStage } from "../../schemas/plain/program.js";
 import type { SentProgram } from "../../schemas/live/index.js";
-import type { CallOptions } from "./options.js";
-import { persist, type Client } from "./client.js";
-import type { LiveError } from "./error.js";
-import { Latest } from "./latest.js";
+import { onStage } from "../../schemas/plain/program.js";
+import { type CallOptions, type Client, type LiveError, persist } from "./client.js";
+import { Latest } from "./room-list.js";
 
 /** A session as the user sees it. */
 export type SentSession = NonNullable<SentProgram["sessions"]>[number];

@@ -1,11 +1,12 @@
-import type { ListedPoll, ListedQuestion } from "../../schemas/live/index.js";
-import type { Client } from "./client.js";
-import { LiveError } from "./error.js";
-import { type Kind, PollKind, QuestionKind } from "./item-kind.js";
-import type { Listed } from "./listed.js";
-import { Orders } from "./orders.js";
-import { Polls } from "./polls.js";
-import { Questions } from "./questions.js";
+import type {
+  ListedPoll,
+  ListedQuestion,
+  SentPoll,
+  SentQuestion,
+} from "../../schemas/live/index.js";
+import { type CallOptions, type Client, LiveError } from "./client.js";
+import { type Kind, type Listed, PollKind, QuestionKind } from "./item-kind.js";
+import { Orders } from "./queue.js";
 import { RoomList } from "./room-list.js";
 import { roomOf, type Rooms } from "./rooms.js";
 import { isOfWorld } from "./state.js";
@@ -125,4 +126,213 @@ function roomNamed(data: unknown): string {
     poll?: { room_id: string };
   };
   return String(room ?? (question ?? poll)?.room_id);
+}
+
+/** The items of one kind in a room that the user may see, and the commands that all kinds have. */
+export abstract class Items<T extends Listed> implements AsyncIterable<readonly T[]> {
+  /** With which the names of the commands begin. */
+  protected abstract readonly kind: "question" | "poll";
+  protected readonly orders: Orders;
+  readonly #list: RoomList<T>;
+
+  constructor(
+    /** The id of the room. */
+    readonly room: string,
+    list: RoomList<T>,
+    orders: Orders,
+  ) {
+    this.#list = list;
+    this.orders = orders;
+  }
+
+  /** The list as it is known; undefined without an iteration. */
+  get current(): readonly T[] | undefined {
+    return this.#list.current;
+  }
+
+  /**
+   * A slow consumer gets the last list only. The iteration ends with `close()`; it throws
+   * a {@link LiveError} when the room or the right to read is lost, when the room takes no
+   * polls any more, or when the server turns the client away.
+   */
+  [Symbol.asyncIterator](): AsyncIterableIterator<readonly T[], undefined> {
+    return this.#list.read();
+  }
+
+  /** Deletes an item and its votes, as a moderator or manager. */
+  async delete(id: string, options?: CallOptions): Promise<void> {
+    const payload = { room: this.room, id };
+    await this.orders.delete(`${this.kind}.delete`, payload, options);
+  }
+
+  /** Pins an item instead of another one, as a moderator or manager. */
+  async pin(id: string, options?: CallOptions): Promise<void> {
+    const payload = { room: this.room, id };
+    await this.orders.persist(`${this.kind}.pin`, payload, options);
+  }
+
+  /** Pins no item any more, as a moderator or manager. */
+  async unpin(options?: CallOptions): Promise<void> {
+    const payload = { room: this.room };
+    await this.orders.persist(`${this.kind}.unpin`, payload, options);
+  }
+}
+
+/** What a manager creates. */
+export interface PollDraft {
+  content: string;
+  /** An option without an order comes last. */
+  options: readonly { content: string; order?: number }[];
+  /** Default: `draft`. */
+  state?: SentPoll["state"];
+  /** Whether one option may be chosen, or any number. Default: `choice`. */
+  poll_type?: "choice" | "multi";
+}
+
+/** What a manager changes in a poll. */
+export interface PollChanges {
+  content?: string;
+  state?: SentPoll["state"];
+  poll_type?: "choice" | "multi";
+  /** True ends the pin of another poll. */
+  is_pinned?: boolean;
+  /**
+   * All options from now on: those with an id are changed, those without are added, and
+   * those that are missing are deleted with their votes. An empty list changes none.
+   */
+  options?: readonly {
+    id?: string | null;
+    content?: string;
+    order?: number;
+  }[];
+}
+
+/**
+ * The polls of a room that the user may see, the oldest first. Iterating enters the room
+ * and gives the present list, then a new one after each change, across reconnections:
+ *
+ * ```ts
+ * for await (const polls of live.polls(room)) render(polls);
+ * ```
+ *
+ * A poll has `results` only if the user may see them, and `answers` if the user voted.
+ * The commands are executed one after the other. They wait for connections; `timeout` bounds that.
+ */
+export class Polls extends Items<ListedPoll> {
+  protected readonly kind = "poll";
+
+  /**
+   * Creates a poll, as a manager. If the connection breaks before the answer, it is unknown
+   * whether it was created; it is not created again.
+   */
+  async create({ options, ...draft }: PollDraft, callOptions?: CallOptions): Promise<SentPoll> {
+    const payload = { ...draft, options: [...options], room: this.room };
+    const { poll } = await this.orders.once("poll.create", payload, callOptions);
+    return poll;
+  }
+
+  /**
+   * Votes in an open poll instead of an earlier vote.
+   * @param optionIds one, or any number if the poll takes several; none withdraws the vote.
+   */
+  async vote(
+    id: string,
+    optionIds: string | readonly string[],
+    options?: CallOptions,
+  ): Promise<SentPoll> {
+    const payload = { room: this.room, id, options: [optionIds].flat() };
+    return (await this.orders.persist("poll.vote", payload, options)).poll;
+  }
+
+  /** Withdraws the vote in an open poll. */
+  withdraw(id: string, options?: CallOptions): Promise<SentPoll> {
+    return this.vote(id, [], options);
+  }
+
+  /**
+   * Changes a poll, as a manager. New options are added only once, as in {@link create}.
+   */
+  async update(
+    id: string,
+    { options, ...changes }: PollChanges,
+    callOptions?: CallOptions,
+  ): Promise<SentPoll> {
+    const payload = { ...changes, ...(options && { options: [...options] }), room: this.room, id };
+    const addsOptions = options?.some(({ id }) => !id);
+    const send = addsOptions ? "once" : "persist";
+    const { poll } = await this.orders[send]("poll.update", payload, callOptions);
+    return poll;
+  }
+
+  /** Lets people vote. */
+  open(id: string, options?: CallOptions): Promise<SentPoll> {
+    return this.update(id, { state: "open" }, options);
+  }
+
+  /** Ends the voting, freezes the results, and shows them to everybody. */
+  close(id: string, options?: CallOptions): Promise<SentPoll> {
+    return this.update(id, { state: "closed" }, options);
+  }
+
+  /** Hides the poll from all but managers. */
+  archive(id: string, options?: CallOptions): Promise<SentPoll> {
+    return this.update(id, { state: "archived" }, options);
+  }
+}
+
+/** What a moderator changes in a question. */
+export interface QuestionChanges {
+  content?: string;
+  /** `visible` admits it. */
+  state?: SentQuestion["state"];
+  answered?: boolean;
+  /** True ends the pin of another question. */
+  is_pinned?: boolean;
+}
+
+/** How a question is asked. */
+interface AskOptions extends CallOptions {
+  /** Whether the user was shown that the question will have their name. */
+  named?: boolean;
+}
+
+/**
+ * The questions of a room that the user may see, the oldest first. Iterating enters the
+ * room and gives the present list, then a new one after each change, across reconnections:
+ *
+ * ```ts
+ * for await (const questions of live.questions(room)) render(questions);
+ * ```
+ *
+ * Its commands are executed one after the other. They wait for connections; `timeout` bounds that.
+ */
+export class Questions extends Items<ListedQuestion> {
+  protected readonly kind = "question";
+
+  /**
+   * Asks a question. If the connection breaks before the answer, it is unknown whether it
+   * was asked; it is not asked again.
+   * @returns the question: in the state `mod_queue` if a moderator has to admit it.
+   * @throws {LiveError} `question.named` if the room shows who asked, against `named: false`.
+   */
+  async ask(content: string, { named, ...options }: AskOptions = {}): Promise<SentQuestion> {
+    const { question } = await this.orders.once(
+      "question.ask",
+      { room: this.room, content, ...(named !== undefined && { named }) },
+      options,
+    );
+    return question;
+  }
+
+  /** Votes for a question, or withdraws the vote. */
+  async vote(id: string, vote = true, options?: CallOptions): Promise<SentQuestion> {
+    const payload = { room: this.room, id, vote };
+    return (await this.orders.persist("question.vote", payload, options)).question;
+  }
+
+  /** Changes a question, as a moderator. */
+  async update(id: string, changes: QuestionChanges, options?: CallOptions): Promise<SentQuestion> {
+    const payload = { ...changes, room: this.room, id };
+    return (await this.orders.persist("question.update", payload, options)).question;
+  }
 }

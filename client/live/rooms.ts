@@ -1,5 +1,5 @@
+import type { LiveError } from "./client.js";
 import type { Connection } from "./connection.js";
-import type { LiveError } from "./error.js";
 
 /** The program around the client, as one user of a room. */
 class Visit {}

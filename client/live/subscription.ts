@@ -1,8 +1,5 @@
 import type { ChannelState, SentEvent } from "../../schemas/live/index.js";
-import { persist, type Client } from "./client.js";
-import type { LiveError } from "./error.js";
-import { eventsAfter, plainEvent } from "./pages.js";
-import { Reader } from "./reader.js";
+import { type Client, type LiveError, persist } from "./client.js";
 
 /** How many events the server returns at most to a subscription. */
 const MAX_RETURNED = 1000;
@@ -129,5 +126,326 @@ export class Subscription {
     const payload = { channel: this.#channel };
     // A subscription that stays costs a few frames, until the connection ends.
     this.#client.call("chat.unsubscribe", payload).catch(() => {});
+  }
+}
+
+/** How many events wait for a slow consumer. It fetches the others when it is ready for them. */
+const MAX_WAITING = 1000;
+
+/** The part of a channel that a {@link Reader} uses. */
+export interface Source {
+  /** The oldest events after an id; `isLast` if there are no more. */
+  fetch(after: number, isOver: () => boolean): Promise<{ events: SentEvent[]; isLast: boolean }>;
+  /** The iteration has ended. */
+  left(reader: Reader): void;
+}
+
+/**
+ * One iteration over the events of a channel. Pushed events wait for the consumer. When
+ * the consumer is too slow, or events may have been missed, there is a gap after the waiting
+ * events: the reader drops later pushes, and fetches from the gap on.
+ */
+export class Reader implements AsyncIterableIterator<SentEvent, undefined> {
+  readonly #source: Source;
+  /** The events that the consumer gets next. */
+  #waiting: SentEvent[] = [];
+  /** Pushes during a fetch of older events; undefined without a fetch. */
+  #held: SentEvent[] | undefined;
+  /** All up to this id are given, wait, or are held; undefined before the beginning. */
+  #tail: number | undefined;
+  /** Whether there may be events after the tail that were not pushed. */
+  #hasGap = false;
+  #wake: () => void = () => {};
+  #end: { error?: LiveError } | undefined;
+  #turn: Promise<unknown> = Promise.resolve();
+
+  /** @param after the id of an event to begin after; undefined begins with the next push. */
+  constructor(source: Source, after?: number) {
+    this.#source = source;
+    this.#tail = after;
+  }
+
+  /** The id up to which it has everything, if it has begun. */
+  get tail(): number | undefined {
+    return this.#tail;
+  }
+
+  /** Takes an event that was pushed. */
+  offer(event: SentEvent): void {
+    const { event_id: id } = event;
+    if (this.#tail === undefined || this.#hasGap || id <= this.#tail) return;
+    const list = this.#held ?? this.#waiting;
+    if (list.length >= MAX_WAITING) {
+      this.#hasGap = true;
+      return;
+    }
+    list.push(event);
+    this.#tail = id;
+    this.#wake();
+  }
+
+  /** Takes note that events may have been missed. */
+  miss(): void {
+    if (this.#tail === undefined) return;
+    this.#hasGap = true;
+    this.#wake();
+  }
+
+  /**
+   * Goes on after a new subscription.
+   * @param newest pushes have ids after this one.
+   * @param after `events` follow this id; undefined if there are none.
+   * @param isComplete whether there are no more after this id.
+   */
+  resume(
+    newest: number,
+    after: number | undefined,
+    events: SentEvent[],
+    isComplete: boolean,
+  ): void {
+    if (this.#tail === undefined) this.#tail = newest;
+    // A server that was restored from a backup reuses ids.
+    else if (this.#tail > newest) this.#tail = newest;
+    else if (after === undefined || this.#tail < after) return this.miss();
+    this.#hasGap = false;
+    for (const event of events) this.offer(event);
+    if (!isComplete) this.miss();
+    this.#wake();
+  }
+
+  /** Ends the iteration; with an error, after the waiting events. */
+  end(error?: LiveError): void {
+    this.#end ??= error ? { error } : {};
+    if (!error) this.#waiting = [];
+    this.#wake();
+  }
+
+  [Symbol.asyncIterator](): this {
+    return this;
+  }
+
+  next(): Promise<IteratorResult<SentEvent, undefined>> {
+    const next = this.#turn.then(() => this.#next());
+    this.#turn = next.catch(() => {});
+    return next;
+  }
+
+  return(): Promise<IteratorResult<SentEvent, undefined>> {
+    this.#end = {};
+    this.#waiting = [];
+    this.#wake();
+    this.#source.left(this);
+    return Promise.resolve({ done: true, value: undefined });
+  }
+
+  async #next(): Promise<IteratorResult<SentEvent, undefined>> {
+    for (;;) {
+      const event = this.#waiting.shift();
+      if (event) return { done: false, value: event };
+      if (this.#end) {
+        const { error } = this.#end;
+        this.#end = {};
+        if (error) throw error;
+        return { done: true, value: undefined };
+      }
+      const woken = new Promise<void>((wake) => (this.#wake = wake));
+      if (this.#hasGap && !this.#held) void this.#fetch();
+      await woken;
+    }
+  }
+
+  /** Fetches the next events. It never rejects. */
+  async #fetch(): Promise<void> {
+    const after = this.#tail!;
+    // Events pushed from now on may be missing in the answer.
+    this.#held = [];
+    this.#hasGap = false;
+    try {
+      const isOver = () => this.#end !== undefined;
+      const { events, isLast } = await this.#source.fetch(after, isOver);
+      if (this.#end) return;
+      const last = events.at(-1)?.event_id ?? after;
+      this.#waiting = events;
+      if (isLast) {
+        this.#waiting.push(...this.#held.filter((it) => it.event_id > last));
+        this.#tail = Math.max(last, this.#tail!);
+      } else {
+        this.#tail = last;
+        this.#hasGap = true;
+      }
+    } catch (error) {
+      this.end(error as LiveError);
+      this.#source.left(this);
+    } finally {
+      this.#held = undefined;
+      this.#wake();
+    }
+  }
+}
+
+/** So many events of any size fit into one answer. */
+const SAFE_COUNT = 25;
+const COUNT = 250;
+/** More than the id of any event. */
+export const NEWEST = Number.MAX_SAFE_INTEGER;
+
+/** An event without the fields that only pages or only pushes add. */
+export function plainEvent(event: SentEvent): SentEvent {
+  const plain: SentEvent & { users?: unknown; type?: unknown } = { ...event };
+  delete plain.users;
+  delete plain.type;
+  return plain;
+}
+
+const isTooLarge = (error: unknown) => (error as LiveError).code === "server.too_large";
+
+/**
+ * The oldest events after an id. It waits for connections.
+ * @param isOver whether the caller has given up.
+ * @returns `isLast` if there are no more.
+ */
+export async function eventsAfter(
+  client: Client,
+  channel: string,
+  after: number,
+  isOver: () => boolean,
+): Promise<{ events: SentEvent[]; isLast: boolean }> {
+  const fetch = async (count: number) => {
+    const { results } = await persist(
+      () => client.call("chat.fetch", { channel, count, after_id: after }),
+      isOver,
+    );
+    const isLast = results.length < count;
+    return { events: results.map(plainEvent), isLast };
+  };
+  try {
+    return await fetch(COUNT);
+  } catch (error) {
+    if (!isTooLarge(error)) throw error;
+    return fetch(SAFE_COUNT);
+  }
+}
+
+/** The newest events before an id, oldest first; fewer than asked for only at the beginning. */
+export async function eventsBefore(
+  client: Client,
+  channel: string,
+  before: number,
+  count: number,
+): Promise<SentEvent[]> {
+  try {
+    const payload = { channel, count, before_id: before };
+    const { results } = await client.call("chat.fetch", payload);
+    return results.map(plainEvent);
+  } catch (error) {
+    if (!isTooLarge(error) || count <= SAFE_COUNT) throw error;
+    const half = Math.ceil(count / 2);
+    const newer = await eventsBefore(client, channel, before, half);
+    if (newer.length < half) return newer;
+    const next = newer[0]!.event_id;
+    const older = await eventsBefore(client, channel, next, count - half);
+    return [...older, ...newer];
+  }
+}
+
+/** Options for joining a channel. */
+export interface JoinOptions {
+  /** Whether it ends with the connections; the settings of the room say by default. Only moderators may choose. */
+  volatile?: boolean;
+}
+
+/** The membership of the user in a channel. One that does not last is renewed on each connection. */
+export class Membership {
+  readonly #client: Client;
+  readonly #channel: string;
+  readonly #report: (error: unknown) => void;
+  /** How to join again; undefined if there is no need. */
+  #renewal: JoinOptions | undefined;
+  /** Counts up whenever the attempt to join again that is under way no longer counts. */
+  #attempt = 0;
+  #ensuring: Promise<void> | undefined;
+
+  /** @param report takes why the user could not join again. */
+  constructor(client: Client, channel: string, report: (error: unknown) => void) {
+    this.#client = client;
+    this.#channel = channel;
+    this.#report = report;
+  }
+
+  /** Whether it ends when the last connection unsubscribes. */
+  get isVolatile(): boolean {
+    return this.#renewal !== undefined;
+  }
+
+  get kind(): "lasting" | "volatile" | "none" {
+    if (this.#lasts()) return "lasting";
+    if (this.isVolatile) return "volatile";
+    // There are no others in a direct channel.
+    return this.#client.state && !this.#isOfRoom ? "lasting" : "none";
+  }
+
+  get #isOfRoom(): boolean {
+    const { rooms = [] } = this.#client.state ?? {};
+    return rooms.some(({ id }) => id === this.#channel);
+  }
+
+  /** Joins unless the user is a member. It waits for connections. */
+  ensure(): Promise<void> {
+    const join = async () => {
+      await this.#client.connected();
+      if (this.kind === "none") await this.join({});
+    };
+    this.#ensuring ??= persist(join).finally(() => (this.#ensuring = undefined));
+    return this.#ensuring;
+  }
+
+  /** The server reported that the user is no member. @returns whether joining may help. */
+  lost(): boolean {
+    this.#forget();
+    return this.#isOfRoom;
+  }
+
+  async join(options: JoinOptions): Promise<ChannelState> {
+    const payload = { channel: this.#channel, ...options };
+    const answer = await this.#client.call("chat.join", payload);
+    this.#renewal = this.#lasts() ? undefined : options;
+    return answer;
+  }
+
+  async leave(): Promise<void> {
+    // A connection that begins meanwhile must not join again.
+    this.#forget();
+    await this.#client.call("chat.leave", { channel: this.#channel });
+    this.#forget();
+  }
+
+  /** Joins again on a new connection, if the server forgot the membership with the old one. */
+  async renew(): Promise<void> {
+    const attempt = ++this.#attempt;
+    if (this.#lasts()) this.#renewal = undefined;
+    const renewal = this.#renewal;
+    if (!renewal) return;
+    const isOver = () => attempt !== this.#attempt;
+    try {
+      await persist(() => this.join(renewal), isOver);
+    } catch (error) {
+      if (isOver()) return;
+      this.#forget();
+      this.#report(error);
+    }
+  }
+
+  disconnected(): void {
+    this.#attempt++;
+  }
+
+  #forget(): void {
+    this.#attempt++;
+    this.#renewal = undefined;
+  }
+
+  #lasts(): boolean {
+    const { channels = [] } = this.#client.state ?? {};
+    return channels.some(({ id }) => id === this.#channel);
   }
 }

@@ -1,6 +1,7 @@
-import t, { type Test } from "tap";
+import t from "tap";
+import type { Test } from "tap";
 import { LiveError, type SentEvent } from "../../../client/index.js";
-import { Reader } from "../../../client/live/reader.js";
+import { Reader } from "../../../client/live/subscription.js";
 import { until } from "../../support/helper.js";
 import { bodiesOf, House, hurry, next, rejection, take } from "./house.js";
 import { type Fate, Wire } from "./wire.js";

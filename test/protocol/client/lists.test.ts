@@ -1,8 +1,9 @@
-import t, { type Test } from "tap";
+import t from "tap";
+import type { Test } from "tap";
 import type { ListedQuestion, Live, LiveError } from "../../../client/index.js";
-import { type Listed, put } from "../../../client/live/listed.js";
+import { type Listed, put } from "../../../client/live/item-kind.js";
 import { until } from "../../support/helper.js";
-import { House, hurry, next, nextOf, rejection, type Guest } from "./house.js";
+import { type Guest, House, hurry, next, nextOf, rejection } from "./house.js";
 import type { Fate } from "./wire.js";
 
 // Lists of questions and polls: they keep a room entered, and follow its pushes and the

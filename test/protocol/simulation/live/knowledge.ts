@@ -1,12 +1,12 @@
+import type { Client as Port } from "../../../../client/live/client.js";
 import {
   type Change,
   type Kind,
+  type Listed,
   PollKind,
   QuestionKind,
 } from "../../../../client/live/item-kind.js";
 import type { ChannelState, SentEvent, SentProgram } from "../../../../schemas/live/index.js";
-import type { Client as Port } from "../../../../client/live/client.js";
-import type { Listed } from "../../../../client/live/listed.js";
 import type { Client } from "./client.js";
 
 // What a client knows of a world beside its state, by what it is sent.

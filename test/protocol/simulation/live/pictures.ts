@@ -1,4 +1,4 @@
-import { isSame, type Listed } from "../../../../client/live/listed.js";
+import { isSame, type Listed } from "../../../../client/live/item-kind.js";
 import type { Client } from "./client.js";
 
 /** How much of a picture counts. */
