@@ -1,7 +1,5 @@
 import { readPage } from "../lib/page.js";
-import { screenIn } from "../state/screens.js";
 import { browserShelf, forgetAll, tabShelf } from "../lib/storage.js";
-import { isHostView, routeOf } from "../state/route.js";
 import {
   claimsOf,
   Identities,
@@ -11,6 +9,8 @@ import {
   tokenOf,
   withoutToken,
 } from "../state/identity.js";
+import { screenIn } from "../state/rooms.js";
+import { isHostView, routeOf } from "../state/route.js";
 
 /** This browser's storage. */
 export const shelf = browserShelf();

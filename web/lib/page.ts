@@ -84,3 +84,46 @@ export function readPage(document: Document): PageConfig {
   const meta = document.querySelector<HTMLMetaElement>('meta[name="foyer"]');
   return JSON.parse(meta?.content ?? "{}") as PageConfig;
 }
+
+/** How long the server may take to answer, in milliseconds. */
+const ANSWER_TIMEOUT_MS = 10_000;
+
+/** The part of a window that a reload needs. */
+export interface ReloadWindow {
+  readonly location: Pick<Location, "href" | "reload">;
+  readonly fetch: typeof fetch;
+}
+
+/**
+ * Reloads the page if the server is in reach: a reload without a network would replace the
+ * page by an error of the browser. Browsers may remember that code could not be loaded, so
+ * only a new page can load it again.
+ * @returns false if the server is out of reach; the page stays then.
+ */
+export async function reloadOnline(
+  window: ReloadWindow,
+  timeout = ANSWER_TIMEOUT_MS,
+): Promise<boolean> {
+  try {
+    const { ok } = await window.fetch(window.location.href, {
+      method: "HEAD",
+      cache: "no-store",
+      signal: AbortSignal.timeout(timeout),
+    });
+    if (!ok) return false;
+  } catch {
+    return false;
+  }
+  window.location.reload();
+  return true;
+}
+
+/** Has the browser save a file. */
+export function saveFile(name: string, blob: Blob): void {
+  const link = document.createElement("a");
+  link.href = URL.createObjectURL(blob);
+  link.download = name.replace(/[^\p{L}\p{N}._-]+/gu, "-");
+  link.click();
+  // The browser has begun to read it by then.
+  setTimeout(() => URL.revokeObjectURL(link.href), 10_000);
+}

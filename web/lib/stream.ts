@@ -1,5 +1,4 @@
-import { mediaAddress, webAddress } from "./addresses.js";
-import { youtubeId } from "./frames.js";
+import { mediaAddress, webAddress, youtubeId } from "./addresses.js";
 
 // The parameters of the player, in the `#` of its address. The page of the stage and the
 // player both check them: a configuration may hold anything, and anybody can forge an address.

@@ -1,3 +1,5 @@
+import type { EventPreview } from "./page.js";
+
 // Times as a time zone has them. A zone is an IANA name, such as `Europe/Berlin`.
 
 const formats = new Map<string, Intl.DateTimeFormat>();
@@ -114,3 +116,32 @@ export const zoneText = (time: number, zone: string, locale: string): string =>
   formatOf(locale, zone, { timeZoneName: "short" })
     .formatToParts(time)
     .find(({ type }) => type === "timeZoneName")?.value ?? zone;
+
+/**
+ * When an event is, on its own clock: days, and the hours if it is one day; undefined if that
+ * is not known.
+ */
+export function datesText(
+  { starts_at, ends_at, timezone }: EventPreview,
+  locale: string,
+): string | undefined {
+  if (starts_at === undefined) return undefined;
+  const timeZone = zoneOr(timezone);
+  const day = { day: "numeric", month: "long", year: "numeric" } as const;
+  const full = new Intl.DateTimeFormat(locale, {
+    weekday: "long",
+    ...day,
+    timeZone,
+    hour: "numeric",
+    minute: "2-digit",
+    timeZoneName: "short",
+  });
+  const start = Date.parse(starts_at);
+  if (ends_at === undefined) return full.format(start);
+  const end = Date.parse(ends_at);
+  if (dayOf(start, timeZone) === dayOf(end, timeZone)) {
+    return full.formatRange(start, end);
+  }
+  const days = { weekday: "short", ...day, timeZone } as const;
+  return new Intl.DateTimeFormat(locale, days).formatRange(start, end);
+}

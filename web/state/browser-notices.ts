@@ -1,11 +1,12 @@
-import { writable, type Readable } from "svelte/store";
+import { type Readable, writable } from "svelte/store";
 import type { Live } from "../../client/index.js";
+import type { Session } from "./session.js";
 
 /**
  * Whether this browser shows notifications while the page is closed. `absent`: it cannot, or the
  * server has no key; `blocked`: its user refused.
  */
-export type NoticeState = "absent" | "blocked" | "off" | "on";
+type NoticeState = "absent" | "blocked" | "off" | "on";
 
 /** What {@link BrowserNotices} needs of a browser. */
 export interface Browser {
@@ -98,4 +99,83 @@ export class BrowserNotices implements Readable<NoticeState> {
     if (!manager) return "absent";
     return this.#browser.permission() === "denied" ? "blocked" : "off";
   }
+}
+
+// The service worker of an event: web/worker/. Browsers have it for secure pages only.
+
+/** Where the worker works: the folder of the event. @param baseUrl the folder of the server. */
+export function scopeOf(baseUrl: string, href: string, world: string): string {
+  const path = href.slice(baseUrl.length);
+  return path.startsWith("w/") ? new URL(`w/${encodeURIComponent(world)}/`, baseUrl).href : baseUrl;
+}
+
+type Policies = {
+  createPolicy(
+    name: string,
+    rules: { createScriptURL: (url: string) => string },
+  ): { createScriptURL(url: string): string };
+};
+
+/** The address of the worker, as pages that require trusted types take it. */
+function trusted(url: string): string {
+  const policies = (globalThis as { trustedTypes?: Policies }).trustedTypes;
+  return (
+    policies?.createPolicy("foyer-worker", { createScriptURL: (it) => it }).createScriptURL(url) ??
+    url
+  );
+}
+
+let registration: Promise<ServiceWorkerRegistration | undefined> | undefined;
+
+/**
+ * The worker of this page, which keeps the files that the page has loaded. It is registered once.
+ * @returns undefined where browsers have none, or refuse it.
+ */
+function workerOf(baseUrl: string, world: string): Promise<ServiceWorkerRegistration | undefined> {
+  return (registration ??= register(baseUrl, world));
+}
+
+async function register(baseUrl: string, world: string) {
+  const { serviceWorker } = navigator as Partial<Navigator>;
+  if (!serviceWorker) return undefined;
+  try {
+    await serviceWorker.register(trusted(new URL("web/worker.js", baseUrl).href), {
+      scope: scopeOf(baseUrl, location.href, world),
+    });
+  } catch {
+    return undefined;
+  }
+  const ready = await serviceWorker.ready;
+  serviceWorker.addEventListener("message", ({ data }) => {
+    const { open } = Object(data) as { open?: unknown };
+    if (typeof open === "string") location.hash = open;
+  });
+  const shell = performance.getEntriesByType("resource").map((it) => it.name);
+  ready.active?.postMessage({ shell });
+  return ready;
+}
+
+const known = new WeakMap<Session, BrowserNotices>();
+
+/** Keeps the shell of the page, and finds out whether this browser shows notifications. */
+export function beginWorker(session: Session): void {
+  void workerOf(session.baseUrl, session.world);
+  noticesOf(session);
+}
+
+/** The notifications of this browser for a visit, which begin with the first call. */
+export function noticesOf(session: Session): BrowserNotices {
+  let notices = known.get(session);
+  if (!notices) {
+    notices = new BrowserNotices(session.live, {
+      worker: () => workerOf(session.baseUrl, session.world),
+      permission: () =>
+        (globalThis as { Notification?: typeof Notification }).Notification?.permission,
+      ask: () => Notification.requestPermission(),
+    });
+    known.set(session, notices);
+    // Without an answer of the server, they stay as they were.
+    void notices.begin().catch(() => {});
+  }
+  return notices;
 }

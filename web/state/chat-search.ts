@@ -1,5 +1,8 @@
-import type { Live } from "../../client/index.js";
-import { nameOf, type Named } from "../lib/avatars.js";
+import { type Readable, writable } from "svelte/store";
+import type { Live, SentEvent } from "../../client/index.js";
+import { saidIn, withNames } from "./chat-content.js";
+import type { ChatPast } from "./chat-window.js";
+import { type Named, nameOf } from "./profile.js";
 
 /** How many users are offered. */
 const MAX_FOUND = 8;
@@ -48,5 +51,71 @@ export class MentionSearch {
   /** Drops a pending answer. */
   stop(): void {
     this.#last++;
+  }
+}
+
+/** The state of a search. */
+interface FinderView {
+  /** The newest first. */
+  readonly found: readonly SentEvent[];
+  readonly isBusy: boolean;
+  /** Whether it has searched at all. */
+  readonly isOver: boolean;
+  /** Whether there is more to find. */
+  readonly hasMore: boolean;
+  readonly problem?: unknown;
+}
+
+const nothing: FinderView = { found: [], isBusy: false, isOver: false, hasMore: false };
+
+/** Looks for messages of a chat. */
+export class Finder implements Readable<FinderView> {
+  readonly #store = writable<FinderView>(nothing);
+  readonly subscribe = this.#store.subscribe;
+  readonly #past: Pick<ChatPast, "search">;
+  readonly #nameOf: (id: string) => string;
+  #query = "";
+  #view = nothing;
+  /** Counts up: a new search ends the one before. */
+  #run = 0;
+
+  constructor(past: Pick<ChatPast, "search">, nameOf: (id: string | null) => string) {
+    this.#past = past;
+    this.#nameOf = nameOf;
+  }
+
+  /** Begins at the newest message. Each word must begin a word of the message. */
+  begin(query: string): Promise<void> {
+    this.#query = query.trim();
+    this.#view = nothing;
+    return this.goOn();
+  }
+
+  /** Searches older messages. */
+  async goOn(): Promise<void> {
+    const { found } = this.#view;
+    const run = ++this.#run;
+    this.#show({ isBusy: true, problem: undefined });
+    try {
+      const { results, more } = await this.#past.search(this.#query, found.at(-1)?.event_id);
+      if (run !== this.#run) return;
+      this.#show({ found: [...found, ...results], hasMore: more, isOver: true, isBusy: false });
+    } catch (problem) {
+      if (run === this.#run) this.#show({ problem, isBusy: false });
+    }
+  }
+
+  /** The text of a message, as people read it. */
+  textOf({ content }: SentEvent): string {
+    const said = saidIn(content);
+    if (said.is !== "text" && said.is !== "files") return "";
+    const names = said.is === "files" ? said.files.map(({ name }) => name) : [];
+    const { text } = withNames(said.body, this.#nameOf);
+    return [text, ...names].filter(Boolean).join(" · ");
+  }
+
+  #show(changes: Partial<FinderView>): void {
+    this.#view = { ...this.#view, ...changes };
+    this.#store.set(this.#view);
   }
 }

@@ -1,12 +1,16 @@
-import { persist, type Channel, type Live, type SentEvent } from "../../client/index.js";
-import { ChatPast, isShown } from "./chat-past.js";
-import { ChatPeople } from "./chat-people.js";
+import {
+  type Channel,
+  type Live,
+  persist,
+  type PublicUser,
+  type SentEvent,
+} from "../../client/index.js";
+import { memberIn, mentionsIn, reactionsIn, saidIn } from "./chat-content.js";
 import { MAX_KEPT, MAX_LIVE, Timeline } from "./chat-timeline.js";
-import type { People } from "./people.js";
-import { codeOf } from "./session.js";
+import { codeOf, type People } from "./session.js";
 
 /** How many events a page of the history has. */
-const PAGE = 50;
+const PAGE_EVENTS = 50;
 
 interface WindowParts {
   readonly live: Live;
@@ -101,7 +105,7 @@ export class ChatWindow {
   /** Drops events of which there are too many. */
   trim(): void {
     if (this.#parts.isAtEnd() && !this.timeline.hasNewer) {
-      if (this.timeline.size > MAX_LIVE + PAGE) {
+      if (this.timeline.size > MAX_LIVE + PAGE_EVENTS) {
         this.timeline.dropOldest(MAX_LIVE);
       }
     } else this.timeline.dropNewest(MAX_KEPT);
@@ -115,7 +119,7 @@ export class ChatWindow {
         "newer",
         () =>
           Promise.all([
-            this.#parts.channel.history({ before: id + 1, count: PAGE }),
+            this.#parts.channel.history({ before: id + 1, count: PAGE_EVENTS }),
             this.#after(id),
           ]),
         ([older, newer]) => {
@@ -123,8 +127,8 @@ export class ChatWindow {
           if (message?.event_id !== id || !isShown(message)) return [];
           this.timeline.clear();
           this.timeline.addPage([...older, ...newer]);
-          this.timeline.hasOlder = older.length === PAGE;
-          this.timeline.hasNewer = newer.length === PAGE;
+          this.timeline.hasOlder = older.length === PAGE_EVENTS;
+          this.timeline.hasNewer = newer.length === PAGE_EVENTS;
           return [...older, ...newer];
         },
       );
@@ -141,12 +145,12 @@ export class ChatWindow {
     const { oldest: before } = this.timeline;
     await this.#load(
       "older",
-      () => this.#parts.channel.history({ before, count: PAGE }),
+      () => this.#parts.channel.history({ before, count: PAGE_EVENTS }),
       (page) => {
         // The oldest may have been dropped meanwhile: the page would leave a gap.
         if (this.timeline.oldest !== before) return [];
         this.timeline.addPage(page);
-        this.timeline.hasOlder = page.length === PAGE;
+        this.timeline.hasOlder = page.length === PAGE_EVENTS;
         this.timeline.dropNewest(MAX_KEPT);
         return page;
       },
@@ -165,7 +169,7 @@ export class ChatWindow {
       (page) => {
         if (this.timeline.newest !== newest) return [];
         this.timeline.addPage(page);
-        this.timeline.hasNewer = page.length === PAGE;
+        this.timeline.hasNewer = page.length === PAGE_EVENTS;
         this.timeline.dropOldest(MAX_KEPT);
         return page;
       },
@@ -177,7 +181,7 @@ export class ChatWindow {
     if (this.#is !== "ready" || !this.timeline.hasNewer) return;
     await this.#load(
       "newer",
-      () => this.#parts.channel.history({ count: PAGE }),
+      () => this.#parts.channel.history({ count: PAGE_EVENTS }),
       (page) => {
         this.#begin(page);
         return page;
@@ -188,14 +192,14 @@ export class ChatWindow {
   /** A page of the events after one. */
   async #after(after_id: number): Promise<readonly SentEvent[]> {
     const { live, channel } = this.#parts;
-    const payload = { channel: channel.id, count: PAGE, after_id };
+    const payload = { channel: channel.id, count: PAGE_EVENTS, after_id };
     return (await live.call("chat.fetch", payload)).results;
   }
 
   async #read(isOver: () => boolean): Promise<void> {
     const { channel, onChange } = this.#parts;
     try {
-      const page = await persist(() => channel.history({ count: PAGE }), isOver);
+      const page = await persist(() => channel.history({ count: PAGE_EVENTS }), isOver);
       if (isOver()) return;
       this.#begin(page);
       this.#is = "ready";
@@ -223,7 +227,7 @@ export class ChatWindow {
   #begin(page: readonly SentEvent[]): void {
     this.timeline.clear();
     this.timeline.addPage(page);
-    this.timeline.hasOlder = page.length === PAGE;
+    this.timeline.hasOlder = page.length === PAGE_EVENTS;
   }
 
   /**
@@ -261,7 +265,7 @@ export class ChatWindow {
     const run = this.#run;
     if (this.#is !== "ready" || this.timeline.hasNewer) return;
     const { channel, onChange } = this.#parts;
-    const count = Math.max(PAGE, Math.min(this.timeline.size, 4 * PAGE));
+    const count = Math.max(PAGE_EVENTS, Math.min(this.timeline.size, 4 * PAGE_EVENTS));
     const before = this.timeline.newest + 1;
     // Without it, they come with the next one.
     const page = await channel.history({ before, count }).catch(() => []);
@@ -292,5 +296,127 @@ export class ChatWindow {
   /** Fetches the names of the users in events. */
   #meet(events: readonly SentEvent[]): void {
     this.#people.meet(events, this.#parts.live.state?.user.id);
+  }
+}
+
+/** How many events are looked through for those of a user, and how many at a time. */
+const MAX_SCANNED_EVENTS = 5000;
+const SCAN_PAGE_EVENTS = 500;
+
+/** Whether an event is a message that was not deleted, and no edit. */
+export const isShown = ({ event_type, replaces, content }: SentEvent): boolean =>
+  event_type === "channel.message" && replaces === null && saidIn(content).is !== "deleted";
+
+/** What {@link ChatPast} uses of a chat. */
+interface PastParts {
+  /** An event that is shown. */
+  readonly known: (id: number) => SentEvent | undefined;
+  /** Fetches the names of the users in events. */
+  readonly meet: (events: readonly SentEvent[]) => void;
+}
+
+/** Reads in the history of a channel, without showing it. */
+export class ChatPast {
+  readonly #channel: Channel;
+  readonly #parts: PastParts;
+  /** The messages that were fetched one by one, until they change. */
+  readonly #fetched = new Map<number, Promise<SentEvent | undefined>>();
+
+  constructor(channel: Channel, parts: PastParts) {
+    this.#channel = channel;
+    this.#parts = parts;
+  }
+
+  /** Searches messages by their words, the newest first. */
+  async search(query: string, before?: number): Promise<{ results: SentEvent[]; more: boolean }> {
+    const found = await this.#channel.search(query, before === undefined ? {} : { before });
+    this.#parts.meet(found.results);
+    return found;
+  }
+
+  /** The messages of a user among the latest events. */
+  async sentBy(user: string): Promise<SentEvent[]> {
+    const found: SentEvent[] = [];
+    let read = 0;
+    for await (const page of this.#channel.pages({ count: SCAN_PAGE_EVENTS })) {
+      found.push(...page.filter((it) => isShown(it) && it.sender === user));
+      if ((read += page.length) >= MAX_SCANNED_EVENTS) break;
+    }
+    return found;
+  }
+
+  /**
+   * A message, from what is shown or from the server.
+   * @returns undefined if it is not there, or was deleted.
+   */
+  async find(id: number): Promise<SentEvent | undefined> {
+    const event = this.#parts.known(id) ?? (await this.#fetch(id));
+    if (event?.event_id !== id || !isShown(event)) return undefined;
+    this.#parts.meet([event]);
+    return event;
+  }
+
+  /** Forgets what events change. */
+  changed(events: readonly SentEvent[]): void {
+    for (const { replaces } of events) {
+      if (replaces !== null) this.#fetched.delete(replaces);
+    }
+  }
+
+  #fetch(id: number): Promise<SentEvent | undefined> {
+    const known = this.#fetched.get(id);
+    if (known) return known;
+    const fetched = this.#channel.history({ before: id + 1, count: 1 }).then(([event]) => event);
+    this.#fetched.set(id, fetched);
+    fetched.catch(() => this.#fetched.delete(id));
+    return fetched;
+  }
+}
+
+/** How many reacting or mentioned users of a message get their names fetched. */
+const MAX_NAMED = 20;
+
+/** The users whose names the events of a chat need. */
+function usersIn(events: readonly SentEvent[]): Set<string> {
+  const ids = new Set<string>();
+  for (const event of events) {
+    const { sender, content } = event;
+    if (sender) ids.add(sender);
+    const member = event.event_type === "channel.member" && memberIn(event);
+    if (member) ids.add(member.id);
+    const said = saidIn(content);
+    const body = said.is === "text" || said.is === "files" ? said.body : "";
+    for (const id of mentionsIn(body).slice(0, MAX_NAMED)) ids.add(id);
+    for (const [, users] of reactionsIn(event)) {
+      for (const id of users.slice(0, MAX_NAMED)) ids.add(id);
+    }
+  }
+  return ids;
+}
+
+/** Collects the users of a channel, from the events or by requests. */
+class ChatPeople {
+  readonly #people: People;
+  readonly #channel: Channel;
+  /** The last state of each user that the server sent. */
+  readonly #told = new Map<string, PublicUser>();
+
+  constructor(people: People, channel: Channel) {
+    this.#people = people;
+    this.#channel = channel;
+  }
+
+  /** @param me the own user, which the session knows better. */
+  meet(events: readonly SentEvent[], me: string | undefined): void {
+    const ids = usersIn(events);
+    const told: PublicUser[] = [];
+    for (const id of ids) {
+      const user = this.#channel.users.get(id);
+      if (!user || user === this.#told.get(id)) continue;
+      this.#told.set(id, user);
+      if (id !== me) told.push(user);
+    }
+    if (told.length > 0) this.#people.add(told);
+    this.#people.want(ids);
   }
 }

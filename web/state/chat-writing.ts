@@ -1,8 +1,14 @@
-import { get, writable } from "svelte/store";
-import type { Channel, MessageContent, SentEvent, WaitingMessage } from "../../client/index.js";
+import { get, type Readable, writable } from "svelte/store";
+import {
+  type Channel,
+  FoyerError,
+  type MessageContent,
+  type SentEvent,
+  type WaitingMessage,
+} from "../../client/index.js";
+import { scaled } from "../lib/pictures.js";
 import type { Shelf } from "../lib/storage.js";
-import { Drafts, type Draft } from "./chat-drafts.js";
-import { Uploads } from "./chat-uploads.js";
+import { type Mentioned, saidIn, type SharedFile } from "./chat-content.js";
 
 interface WritingParts {
   readonly channel: Channel;
@@ -93,4 +99,166 @@ export class ChatWriting {
   #keep(): void {
     this.#drafts.write({ draft: get(this.draft), unconfirmed: this.waiting });
   }
+}
+
+/** A text that the user is writing. */
+export interface Draft {
+  readonly text: string;
+  readonly mentions: readonly Mentioned[];
+  /** Files that are uploaded already. */
+  readonly files: readonly SharedFile[];
+}
+
+/** A message that the server has not confirmed. */
+type Unconfirmed = Pick<WaitingMessage, "content" | "after">;
+
+/** This browser's storage for a channel. */
+export interface Kept {
+  readonly draft: Draft;
+  readonly unconfirmed: readonly Unconfirmed[];
+}
+
+export const emptyDraft: Draft = { text: "", mentions: [], files: [] };
+
+/** Keeps the user's texts for a channel until the server has them. */
+export class Drafts {
+  readonly #shelf: Shelf;
+  readonly #key: string;
+
+  /** @param key another for each user and channel. */
+  constructor(shelf: Shelf, key: string) {
+    this.#shelf = shelf;
+    this.#key = key;
+  }
+
+  /** The kept texts. The storage may contain anything. */
+  read(): Kept {
+    const { draft, unconfirmed } = partsOf(parsed(this.#shelf.getItem(this.#key)));
+    return { draft: draftIn(draft), unconfirmed: listOf(unconfirmed).flatMap(unconfirmedIn) };
+  }
+
+  write({ draft, unconfirmed }: Kept): void {
+    const { text, files } = draft;
+    if (text === "" && files.length === 0 && unconfirmed.length === 0) {
+      return this.#shelf.removeItem(this.#key);
+    }
+    this.#shelf.setItem(this.#key, JSON.stringify({ draft, unconfirmed }));
+  }
+}
+
+function parsed(json: string | null): unknown {
+  try {
+    return JSON.parse(json ?? "null");
+  } catch {
+    return undefined;
+  }
+}
+
+const partsOf = (value: unknown): Record<string, unknown> =>
+  typeof value === "object" && value !== null ? (value as Record<string, unknown>) : {};
+
+const listOf = (value: unknown): unknown[] => (Array.isArray(value) ? (value as unknown[]) : []);
+
+const isText = (value: unknown): value is string => typeof value === "string";
+
+function draftIn(value: unknown): Draft {
+  const { text, mentions, files } = partsOf(value);
+  return {
+    text: isText(text) ? text : "",
+    mentions: listOf(mentions).flatMap((it) => {
+      const { label, id } = partsOf(it);
+      return isText(label) && isText(id) ? [{ label, id }] : [];
+    }),
+    files: listOf(files).flatMap((it) => {
+      const { url, name, type } = partsOf(it);
+      return isText(url) && isText(name) && isText(type) ? [{ url, name, type }] : [];
+    }),
+  };
+}
+
+function unconfirmedIn(value: unknown): Unconfirmed[] {
+  const { content, after } = partsOf(value);
+  const { is } = saidIn(content);
+  if (is !== "text" && is !== "files") return [];
+  return [{ content: content as MessageContent, ...(typeof after === "number" && { after }) }];
+}
+
+/** A file on its way to a message. */
+export interface Upload {
+  readonly key: number;
+  readonly name: string;
+  /** Why it could not be uploaded; undefined while it is on its way. */
+  readonly failure: UploadFailure | undefined;
+}
+
+export type UploadFailure = "type" | "size" | "denied" | "busy" | "network";
+
+/** How a server takes files. */
+interface UploadParts {
+  readonly upload: (file: File) => Promise<string>;
+  /** The largest file, in bytes. */
+  readonly maxBytes: number;
+  readonly done: (file: SharedFile) => void;
+}
+
+/** The attached files of a draft, until they are uploaded. */
+export class Uploads implements Readable<readonly Upload[]> {
+  readonly #parts: UploadParts;
+  readonly #files = new Map<number, File>();
+  readonly #store = writable<readonly Upload[]>([]);
+  readonly subscribe = this.#store.subscribe;
+  #last = 0;
+
+  constructor(parts: UploadParts) {
+    this.#parts = parts;
+  }
+
+  add(files: Iterable<File>): void {
+    for (const file of files) {
+      const key = ++this.#last;
+      this.#files.set(key, file);
+      this.#store.update((all) => [...all, { key, name: file.name, failure: undefined }]);
+      void this.#upload(key, file);
+    }
+  }
+
+  retry(key: number): void {
+    const file = this.#files.get(key);
+    if (!file) return;
+    this.#change(key, undefined);
+    void this.#upload(key, file);
+  }
+
+  remove(key: number): void {
+    this.#files.delete(key);
+    this.#store.update((all) => all.filter((it) => it.key !== key));
+  }
+
+  async #upload(key: number, file: File): Promise<void> {
+    try {
+      const { upload, maxBytes, done } = this.#parts;
+      const sent = await scaled(file);
+      if (sent.size > maxBytes) return this.#change(key, "size");
+      if (!this.#files.has(key)) return;
+      const url = await upload(sent);
+      // It may have been removed meanwhile.
+      if (!this.#files.has(key)) return;
+      this.remove(key);
+      done({ url, name: sent.name, type: sent.type });
+    } catch (error) {
+      this.#change(key, failureOf(error));
+    }
+  }
+
+  #change(key: number, failure: UploadFailure | undefined): void {
+    this.#store.update((all) => all.map((it) => (it.key === key ? { ...it, failure } : it)));
+  }
+}
+
+function failureOf(error: unknown): UploadFailure {
+  if (!(error instanceof FoyerError)) return "network";
+  if (error.status === 413 || error.code === "file.size") return "size";
+  if (error.status === 429 || error.status === 503) return "busy";
+  if (error.code === "file.type" || error.status === 400) return "type";
+  return error.status === 401 || error.status === 403 ? "denied" : "network";
 }

@@ -1,4 +1,4 @@
-import { writable, type Readable } from "svelte/store";
+import { type Readable, writable } from "svelte/store";
 import type {
   Channel,
   Live,
@@ -8,13 +8,13 @@ import type {
   WaitingMessage,
 } from "../../client/index.js";
 import { moduleOf } from "../lib/rights.js";
-import { Paced } from "../lib/paced.js";
 import type { Shelf } from "../lib/storage.js";
 import { reactionsIn, saidIn } from "./chat-content.js";
-import { rowsOf, type Row } from "./chat-rows.js";
+import { type Row, rowsOf } from "./chat-timeline.js";
 import { ChatWindow } from "./chat-window.js";
 import { ChatWriting } from "./chat-writing.js";
-import type { People } from "./people.js";
+import type { Named } from "./profile.js";
+import type { People, Session } from "./session.js";
 
 /** Crowds are shown this often, in milliseconds. */
 const PACE = 50;
@@ -36,7 +36,7 @@ export interface ChatView {
 }
 
 /** The part of a session that a chat uses. */
-export interface ChatParts {
+interface ChatParts {
   readonly live: Live;
   readonly people: People;
   readonly shelf: Shelf;
@@ -308,4 +308,97 @@ export class ChatStore implements Readable<ChatView> {
       newCount: this.#newCount,
     });
   }
+}
+
+/** Runs something at once, and again at most once in an interval. */
+class Paced {
+  readonly #interval: number;
+  readonly #act: () => void;
+  #timer: ReturnType<typeof setTimeout> | undefined;
+  #ranAt = 0;
+
+  /** @param interval in milliseconds. */
+  constructor(interval: number, act: () => void) {
+    this.#interval = interval;
+    this.#act = act;
+  }
+
+  /** Runs it as soon as the interval lets it. */
+  soon(): void {
+    if (this.#timer !== undefined) return;
+    const wait = this.#ranAt + this.#interval - Date.now();
+    // The clock of a computer may go back.
+    if (wait <= 0 || wait > this.#interval) return this.now();
+    this.#timer = setTimeout(() => this.now(), wait);
+  }
+
+  /** Runs it now. */
+  now(): void {
+    this.stop();
+    this.#ranAt = Date.now();
+    this.#act();
+  }
+
+  /** What waits does not run any more. */
+  stop(): void {
+    clearTimeout(this.#timer);
+    this.#timer = undefined;
+  }
+}
+
+const known = new WeakMap<Session, Map<string, ChatStore>>();
+
+/**
+ * The chat of a channel: the same for as long as the session lasts, so that sending goes on
+ * when the user opens another page.
+ * @param maxBytes the largest file that the server takes.
+ */
+export function chatOf(
+  session: Session,
+  id: string,
+  { shelf, maxBytes }: { shelf: Shelf; maxBytes: number },
+): ChatStore {
+  const chats = known.get(session) ?? new Map<string, ChatStore>();
+  known.set(session, chats);
+  const chat = chats.get(id) ?? new ChatStore(partsOf(), id);
+  chats.set(id, chat);
+  return chat;
+
+  function partsOf() {
+    const { api, live, people, world } = session;
+    const upload = (file: File) => api.upload(file);
+    return { live, people, shelf, world, upload, maxBytes };
+  }
+}
+
+/** The actions that need a confirmation. */
+export type Question = "delete" | "silence" | "ban";
+
+/** The messages that are selected; undefined while none can be. */
+export type Selection = readonly number[] | undefined;
+
+/** The actions of messages. */
+export interface ChatActions {
+  readonly chat: ChatStore;
+  readonly mayReact: boolean;
+  readonly mayReply: boolean;
+  readonly selection: Selection;
+  /** The users to offer first as mentions. */
+  readonly near: () => readonly Named[];
+  may(event: SentEvent): { edit: boolean; delete: boolean; manage: boolean };
+  edit(event: SentEvent): void;
+  endEdit(): void;
+  reply(event: SentEvent): void;
+  copyLink(event: SentEvent): void;
+  /** Selects a message, or no longer. */
+  select(event: SentEvent): void;
+  /** Goes to a message. */
+  show(id: number): void;
+  ask(question: Question, event: SentEvent): void;
+  /** Lets a silenced author write again. */
+  reactivate(event: SentEvent): void;
+  react(event: SentEvent, emoji: string): void;
+  /** Lets the user choose a reaction. */
+  choose(event: SentEvent, anchor: HTMLElement): void;
+  showProfile(user: string): void;
 }

@@ -1,5 +1,5 @@
-import { FoyerError, type Foyer } from "../../client/index.js";
-import { freshUid } from "./links.js";
+import { type Foyer, FoyerError } from "../../client/index.js";
+import { freshUid } from "./keys.js";
 
 // Links of their own for people, one by one or by a list. The server signs them.
 

@@ -1,4 +1,4 @@
-import type { Readable } from "svelte/store";
+import { type Readable, readable } from "svelte/store";
 
 /** How often something is done; in milliseconds. */
 export interface Pace {
@@ -49,3 +49,12 @@ export function pollWhile(
     clearTimeout(timer);
   };
 }
+
+/** Whether the page is visible: hidden pages need no news. */
+export const isPageVisible = (document: Document): Readable<boolean> =>
+  readable(document.visibilityState !== "hidden", (set) => {
+    const update = () => set(document.visibilityState !== "hidden");
+    update();
+    document.addEventListener("visibilitychange", update);
+    return () => document.removeEventListener("visibilitychange", update);
+  });

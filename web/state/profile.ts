@@ -1,5 +1,5 @@
 import type { PublicUser } from "../../client/index.js";
-import { webAddress } from "../lib/addresses.js";
+import { mediaAddress, webAddress } from "../lib/addresses.js";
 
 // The questions about people that a world asks (`profile_fields`), and their answers.
 // Organizers write the questions, people write the answers, and both may be of any shape.
@@ -90,3 +90,51 @@ export function sizeOf(bytes: number, language: string): string {
     amount,
   );
 }
+
+/** A user, as far as a name and a picture need one. */
+export type Named = Pick<PublicUser, "id" | "profile">;
+
+/** The name of a user; undefined without one. */
+export function nameOf(user: Named | undefined): string | undefined {
+  const name = user?.profile["display_name"];
+  return typeof name === "string" && name.trim() !== "" ? name : undefined;
+}
+
+/** The picture of a user, on this server; undefined without one. */
+export function avatarOf(user: Named | undefined, base: string): string | undefined {
+  const avatar = user?.profile["avatar"];
+  if (typeof avatar !== "object" || avatar === null) return undefined;
+  return mediaAddress((avatar as { url?: unknown }).url, base);
+}
+
+/** The first letters of up to two words of a name. */
+export const initialsOf = (name: string): string =>
+  name
+    .trim()
+    .split(/\s+/)
+    .slice(0, 2)
+    .map((word) => [...word][0]!.toLocaleUpperCase())
+    .join("");
+
+/** An angle on the color wheel, in degrees, the same for the same id. */
+export function hueOf(id: string): number {
+  let hash = 0;
+  for (const char of id) hash = (hash * 31 + char.charCodeAt(0)) >>> 0;
+  return hash % 360;
+}
+
+/** Longer names say no more. */
+const MAX_NAME = 60;
+
+/** Characters that change the direction of the following text, or break a line. */
+const UNRULY = /[\p{Cc}\p{Zl}\p{Zp}\u061C\u200B\u200E\u200F\u202A-\u202E\u2060-\u2069\uFEFF]+/gu;
+
+/** An untrusted name, cleaned for a line of text; empty if nothing is left. */
+export const tameName = (name: string): string => {
+  const tame = [...name.replace(UNRULY, " ").trim()];
+  return tame.length > MAX_NAME ? `${tame.slice(0, MAX_NAME).join("")}…` : tame.join("");
+};
+
+/** The name of a user in a line of text. */
+export const lineName = (user: Named | undefined, otherwise: string): string =>
+  tameName(nameOf(user) ?? "") || otherwise;

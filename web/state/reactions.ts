@@ -1,9 +1,9 @@
-import { writable, type Readable } from "svelte/store";
+import { type Readable, writable } from "svelte/store";
 import type { Live } from "../../client/index.js";
 import type { reactions as known } from "../../schemas/live/rooms.js";
 import { t } from "../i18n/index.js";
 import { messageOf, type Session } from "./session.js";
-import { sharing } from "./sharing.js";
+import { sharing } from "./viewers.js";
 
 export type Reaction = (typeof known)[number];
 

@@ -1,10 +1,14 @@
+import { readable, type Readable } from "svelte/store";
+import { type Key, t } from "../i18n/index.js";
+import { may } from "../lib/rights.js";
 import {
   fallbackOf,
-  permissionKeys,
   type PermissionConfig,
   type PermissionKey,
+  permissionKeys,
   type Rule,
 } from "./rules.js";
+import type { Session } from "./session.js";
 
 // Roles are traits with names. A matrix shows which of them a rule lets in.
 
@@ -158,4 +162,53 @@ export function traitsOfRole(
   if (!opensConsole || mayUse(traits)) return traits;
   const more = [...traits, "api"];
   return mayUse(more) ? more : traits;
+}
+
+/**
+ * The roles of an event, as they are now. A user who may not see the settings of the world
+ * gets the default ones.
+ */
+export const knownRoles = (session: Session): Readable<readonly Role[]> =>
+  readable(defaultRoles, (set) => {
+    const load = async () => {
+      let state: Parameters<typeof may>[0];
+      session.state.subscribe((it) => (state = it))();
+      if (!may(state, "world:api") || !may(state, "world:secrets")) return;
+      // The names are for reading only: without an answer, the defaults do.
+      const world = await session.api.getWorld().catch(() => undefined);
+      if (world) set(rolesOf(world.config["roles"]));
+    };
+    void load();
+    return session.live.on("world.changed", () => void load());
+  });
+
+const known: Readonly<Record<string, Key>> = {
+  attendee: "roles.attendee",
+  speaker: "roles.speaker",
+  moderator: "roles.moderator",
+  admin: "roles.host",
+};
+
+const about: Readonly<Record<string, Key>> = {
+  attendee: "roles.attendeeText",
+  speaker: "roles.speakerText",
+  moderator: "roles.moderatorText",
+  admin: "roles.hostText",
+};
+
+/** The name of a role, in the organizer's words, or else in the language in use. */
+export function roleName({ trait, title }: Role): string {
+  if (title !== undefined) return title;
+  if (trait === null) return t("roles.guest");
+  const key = Object.hasOwn(known, trait) ? known[trait] : undefined;
+  return key ? t(key) : trait;
+}
+
+/** What a role is for. */
+export function roleText({ trait, title, description }: Role): string {
+  if (description !== undefined) return description;
+  if (title !== undefined) return "";
+  if (trait === null) return t("roles.guestText");
+  const key = Object.hasOwn(about, trait) ? about[trait] : undefined;
+  return key ? t(key) : "";
 }

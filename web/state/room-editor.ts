@@ -1,6 +1,11 @@
-import { FoyerError, type Commands, type Foyer, type Live } from "../../client/index.js";
+import {
+  type Commands,
+  type Foyer,
+  FoyerError,
+  type Live,
+  type RoomDraft,
+} from "../../client/index.js";
 import type { PermissionConfig } from "../../schemas/plain/permissions.js";
-import { isSame, jsonText } from "../lib/json.js";
 
 /** A module as it is stored. */
 export type Module = Record<string, unknown> & { type: string };
@@ -52,7 +57,7 @@ export type Outcome =
   | { readonly is: "invalid"; readonly problems: Problems };
 
 /** A field that differs between two versions of a room, as text. */
-export interface Difference {
+interface Difference {
   readonly field: Field;
   readonly theirs: string;
   readonly mine: string;
@@ -236,3 +241,51 @@ export const problemsAt = (problems: Problems, path: string): string[] =>
     const rest = field.slice(path.length + 1);
     return messages.map((message) => `${rest}: ${message}`);
   });
+
+/** The kinds of rooms that a new one can be. */
+export const presets = {
+  stage: [
+    { type: "livestream.native", config: { hls_url: "" } },
+    { type: "chat.native", config: { volatile: true } },
+    { type: "question", config: { active: true, requires_moderation: true } },
+    { type: "poll", config: { active: true } },
+  ],
+  chat: [{ type: "chat.native", config: { volatile: false } }],
+  page: [{ type: "page.markdown", config: { content: "" } }],
+  video: [
+    { type: "livestream.youtube", config: { ytid: "" } },
+    { type: "chat.native", config: { volatile: true } },
+  ],
+  website: [{ type: "page.iframe", config: { url: "" } }],
+  empty: [],
+} as const satisfies Record<string, readonly { type: string; config: Record<string, unknown> }[]>;
+
+export type Preset = keyof typeof presets;
+
+/**
+ * A new room.
+ * @param priority its place in the order of the rooms.
+ */
+export const draftOf = (name: string, preset: Preset, priority: number): RoomDraft => ({
+  name,
+  module_config: structuredClone([...presets[preset]]),
+  sorting_priority: priority,
+});
+
+/** Whether two values of JSON say the same; the order of keys does not matter. */
+export function isSame(a: unknown, b: unknown): boolean {
+  if (a === b) return true;
+  if (typeof a !== "object" || typeof b !== "object" || !a || !b) return false;
+  if (Array.isArray(a) !== Array.isArray(b)) return false;
+  const keys = Object.keys(a).filter((key) => valueIn(a, key) !== undefined);
+  const others = Object.keys(b).filter((key) => valueIn(b, key) !== undefined);
+  return (
+    keys.length === others.length && keys.every((key) => isSame(valueIn(a, key), valueIn(b, key)))
+  );
+}
+
+const valueIn = (of: object, key: string): unknown =>
+  Object.hasOwn(of, key) ? (of as Record<string, unknown>)[key] : undefined;
+
+/** A value of JSON, for people to read. */
+export const jsonText = (value: unknown): string => JSON.stringify(value, null, 2);

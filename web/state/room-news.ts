@@ -1,8 +1,15 @@
-import { readable, type Readable } from "svelte/store";
-import type { Live, LiveState, SentRoom } from "../../client/index.js";
+import { derived, readable, type Readable } from "svelte/store";
+import type {
+  ListedPoll,
+  ListedQuestion,
+  Live,
+  LiveState,
+  SentEvent,
+  SentRoom,
+} from "../../client/index.js";
 import { may, moduleOf } from "../lib/rights.js";
 import { isUnread } from "./rooms.js";
-import { Unseen } from "./unseen.js";
+import { listingOf } from "./votes.js";
 
 // What happens in the rooms that the user has joined or moderates, while another one is open.
 
@@ -111,3 +118,68 @@ export const newsOf = ({
       stops.forEach((stop) => stop());
     };
   });
+
+/** The messages that came while nobody looked. Those that were deleted since do not count. */
+export class Unseen {
+  readonly #ids = new Set<number>();
+
+  get count(): number {
+    return this.#ids.size;
+  }
+
+  /** @param me the id of the user, whose own messages are not new to them. */
+  take(event: SentEvent, me: string | undefined): void {
+    const { event_id, event_type, sender, replaces, content } = event;
+    if (event_type !== "channel.message") return;
+    if (content["type"] === "deleted") this.#ids.delete(replaces ?? event_id);
+    else if (replaces === null && sender !== null && sender !== me) {
+      this.#ids.add(event_id);
+    }
+  }
+
+  clear(): void {
+    this.#ids.clear();
+  }
+}
+
+/** What waits in a part of a room. */
+export interface Waiting {
+  /** How many things; 0 for none. */
+  readonly count: number;
+  /** Whether they wait for a moderator. */
+  readonly isTask: boolean;
+}
+
+/** The polls that the user may still vote in. */
+const unvoted = (polls: readonly ListedPoll[]): ListedPoll[] =>
+  polls.filter(({ state, answers = [] }) => state === "open" && answers.length === 0);
+
+/** The questions in the queue for moderators, and the unanswered ones for all others. */
+export function unanswered(questions: readonly ListedQuestion[], moderates: boolean): Waiting {
+  const queue = questions.filter(({ state }) => state === "mod_queue");
+  if (moderates && queue.length > 0) return { count: queue.length, isTask: true };
+  const open = questions.filter(({ state, answered }) => state === "visible" && !answered);
+  return { count: open.length, isTask: false };
+}
+
+/** What waits among the polls of a room. @param roomOf gives its present state. */
+const waitingPolls = (live: Live, roomOf: () => SentRoom): Readable<Waiting> =>
+  derived(listingOf(live.polls(roomOf().id)), (listing) => ({
+    count:
+      listing.is === "known" && may(roomOf(), "room:poll.vote") ? unvoted(listing.items).length : 0,
+    isTask: false,
+  }));
+
+/** What waits among the questions of a room. @param roomOf gives its present state. */
+const waitingQuestions = (live: Live, roomOf: () => SentRoom): Readable<Waiting> =>
+  derived(listingOf(live.questions(roomOf().id)), (listing) =>
+    unanswered(
+      listing.is === "known" ? listing.items : [],
+      may(roomOf(), "room:question.moderate"),
+    ),
+  );
+
+/** What waits in the parts of a room, by the types of their modules. */
+export const waitingIn: Readonly<
+  Record<string, (live: Live, roomOf: () => SentRoom) => Readable<Waiting>>
+> = { poll: waitingPolls, question: waitingQuestions };

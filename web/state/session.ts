@@ -1,8 +1,6 @@
 import { readable, type Readable, writable } from "svelte/store";
 import { Foyer, Live, LiveError, type LiveState, type PublicUser } from "../../client/index.js";
 import type { Identity } from "./identity.js";
-import { Notices } from "./notices.js";
-import { People } from "./people.js";
 
 /** Whether there is a connection. Times are in milliseconds. */
 export type Connection =
@@ -19,7 +17,7 @@ export type Connection =
     };
 
 /** The options of a session. */
-export interface SessionOptions {
+interface SessionOptions {
   /** The address of the server. */
   baseUrl: string;
   world: string;
@@ -95,3 +93,109 @@ export const messageOf = (error: unknown): string =>
 /** The code of an error of the live client; undefined for another. */
 export const codeOf = (error: unknown): string | undefined =>
   error instanceof LiveError ? error.code : undefined;
+
+/** A short message that goes away. */
+export interface Notice {
+  readonly id: number;
+  readonly kind: "info" | "error";
+  readonly text: string;
+  /** A page within this one that it is about. */
+  readonly href?: string;
+}
+
+/** How long a notice stays, in milliseconds. Errors stay until they are closed, or the page changes. */
+const STAY = 2500;
+
+/** The notices of a page. */
+export class Notices implements Readable<readonly Notice[]> {
+  readonly #all = writable<readonly Notice[]>([]);
+  readonly subscribe = this.#all.subscribe;
+  #last = 0;
+
+  info(text: string, href?: string): void {
+    const id = this.#add("info", text, href);
+    setTimeout(() => this.close(id), STAY);
+  }
+
+  error(text: string): void {
+    this.#add("error", text);
+  }
+
+  /** The page changed: they were about the one before. */
+  clear(): void {
+    this.#all.set([]);
+  }
+
+  close(id: number): void {
+    this.#all.update((all) => all.filter((notice) => notice.id !== id));
+  }
+
+  #add(kind: Notice["kind"], text: string, href?: string): number {
+    const id = ++this.#last;
+    // The same words twice say no more than once.
+    this.#all.update((all) => [
+      ...all.filter((notice) => notice.text !== text).slice(-3),
+      { id, kind, text, ...(href !== undefined && { href }) },
+    ]);
+    return id;
+  }
+}
+
+/** How many users are asked for at once. */
+const BATCH = 100;
+
+/** The users that a page has met, by id. It fetches unknown ones in batches. */
+export class People implements Readable<ReadonlyMap<string, PublicUser>> {
+  readonly #live: Live;
+  readonly #known = new Map<string, PublicUser>();
+  readonly #store = writable<ReadonlyMap<string, PublicUser>>(this.#known);
+  readonly subscribe = this.#store.subscribe;
+  /** The ids that are being fetched, or were fetched in vain. */
+  readonly #asked = new Set<string>();
+  #wanted: string[] = [];
+
+  constructor(live: Live) {
+    this.#live = live;
+    live.on("user.updated", (user) => this.add([user]));
+    live.on("authenticated", () => this.#asked.clear());
+  }
+
+  get(id: string): PublicUser | undefined {
+    return this.#known.get(id);
+  }
+
+  /** Remembers users that the server has sent. */
+  add(users: Iterable<PublicUser>): void {
+    let isChanged = false;
+    for (const user of users) {
+      if (this.#known.get(user.id) === user) continue;
+      this.#known.set(user.id, user);
+      isChanged = true;
+    }
+    if (isChanged) this.#store.set(this.#known);
+  }
+
+  /** Fetches unknown users. */
+  want(ids: Iterable<string>): void {
+    for (const id of ids) {
+      if (this.#known.has(id) || this.#asked.has(id)) continue;
+      this.#asked.add(id);
+      if (this.#wanted.push(id) === 1) queueMicrotask(() => void this.#fetch());
+    }
+  }
+
+  async #fetch(): Promise<void> {
+    const ids = this.#wanted;
+    this.#wanted = [];
+    for (let at = 0; at < ids.length; at += BATCH) {
+      const batch = ids.slice(at, at + BATCH);
+      try {
+        const found = await this.#live.call("user.fetch", { ids: batch });
+        this.add(Object.values(found as Record<string, PublicUser>));
+      } catch {
+        // Without a connection; the next that wants them asks again.
+        batch.forEach((id) => this.#asked.delete(id));
+      }
+    }
+  }
+}

@@ -1,7 +1,6 @@
-import { writable, type Readable } from "svelte/store";
-import { persist, type Live, type LiveError, type PublicUser } from "../../client/index.js";
+import { type Readable, writable } from "svelte/store";
+import { type Live, type LiveError, persist, type PublicUser } from "../../client/index.js";
 import { codeOf } from "./session.js";
-import { sharing } from "./sharing.js";
 
 /** The presence in a room, as a user in it sees it. */
 export interface Presence {
@@ -117,4 +116,31 @@ const stays = sharing(
 export function visit(live: Live, room: string): { visit: Visit; release: () => void } {
   const { shared, release } = stays(live, room);
   return { visit: shared, release };
+}
+
+/**
+ * Shares what several parts of a page need of one room. The first part that asks makes it;
+ * it ends when the last one has released it.
+ */
+export function sharing<T>(
+  make: (live: Live, room: string) => T,
+  end: (shared: T) => void,
+): (live: Live, room: string) => { shared: T; release: () => void } {
+  const all = new WeakMap<Live, Map<string, { shared: T; users: number }>>();
+  return (live, room) => {
+    const ofLive = all.get(live) ?? new Map<string, never>();
+    all.set(live, ofLive);
+    const held = ofLive.get(room) ?? { shared: make(live, room), users: 0 };
+    ofLive.set(room, held);
+    held.users++;
+    let isNeeded = true;
+    const release = () => {
+      if (!isNeeded) return;
+      isNeeded = false;
+      if (--held.users > 0) return;
+      ofLive.delete(room);
+      end(held.shared);
+    };
+    return { shared: held.shared, release };
+  };
 }

@@ -1,6 +1,8 @@
-import { readable, writable, type Readable, type Writable } from "svelte/store";
+import { readable, type Readable, writable, type Writable } from "svelte/store";
+import type { Polls } from "../../client/index.js";
+import { t } from "../i18n/index.js";
 import type { Shelf } from "../lib/storage.js";
-import { codeOf } from "./session.js";
+import { codeOf, messageOf, type Session } from "./session.js";
 
 // The common parts of questions and polls.
 
@@ -119,3 +121,22 @@ export const asText = (value: unknown): string | undefined =>
 /** Whether a command that failed with this error may have been executed. */
 export const isUnsure = (error: unknown): boolean =>
   ["client.disconnected", "client.timeout", "server.doubtful"].includes(codeOf(error) ?? "");
+
+/**
+ * The user's votes in the polls of a room. `wishes` has what the server has not confirmed yet.
+ * A refusal becomes a notice.
+ */
+export function votingIn(session: Session, polls: Polls) {
+  const wishes = new Intents<readonly string[]>();
+  return {
+    wishes,
+    /** @param options none withdraws the vote. */
+    async vote(id: string, options: readonly string[]): Promise<void> {
+      try {
+        await wishes.want(id, options, () => polls.vote(id, options));
+      } catch (error) {
+        session.notices.error(t("common.failed", { reason: messageOf(error) }));
+      }
+    },
+  };
+}

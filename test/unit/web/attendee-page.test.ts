@@ -1,8 +1,7 @@
 import { get } from "svelte/store";
 import t from "tap";
 import type { LiveState, SentRoom } from "../../../client/index.js";
-import { memoryShelf } from "../../../web/lib/storage.js";
-import { Dismissals } from "../../../web/state/announcements.js";
+import { Dismissals, memoryShelf } from "../../../web/lib/storage.js";
 import { directCount, directName, directsOf } from "../../../web/state/directs.js";
 import {
   mayComeAsGuest,
@@ -11,16 +10,21 @@ import {
   type TroubleSigns,
 } from "../../../web/state/entrance.js";
 import { claimsOf, Identities, tokenOf, withoutToken } from "../../../web/state/identity.js";
-import { addressOf, openChannel, placeOf } from "../../../web/state/places.js";
 import {
+  answersOf,
+  fieldsOf,
   givenAnswers,
   pictureTypes,
   sizeOf,
-  answersOf,
-  fieldsOf,
 } from "../../../web/state/profile.js";
-import { isUnread, partsOf, sessionTitle, type Placed } from "../../../web/state/rooms.js";
-import { notificationCount, windowTitle } from "../../../web/state/titles.js";
+import { isUnread, partsOf, type Placed, sessionTitle } from "../../../web/state/rooms.js";
+import {
+  addressOf,
+  notificationCount,
+  openChannel,
+  placeOf,
+  windowTitle,
+} from "../../../web/state/route.js";
 
 // What the attendees' page shows around its rooms.
 

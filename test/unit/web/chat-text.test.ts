@@ -3,13 +3,20 @@ import type { SentEvent } from "../../../client/index.js";
 import { de } from "../../../web/i18n/de.js";
 import { en } from "../../../web/i18n/en.js";
 import { memoryShelf } from "../../../web/lib/storage.js";
-import { memberIn, partsIn, reactionsIn, saidIn } from "../../../web/state/chat-content.js";
-import { Drafts, emptyDraft } from "../../../web/state/chat-drafts.js";
-import { allEmoji } from "../../../web/state/chat-emoji.js";
-import { labelFor, queryAt, withIds, withNames } from "../../../web/state/chat-mentions.js";
-import { lineName, tameName } from "../../../web/state/chat-names.js";
-import { rowsOf, type Row } from "../../../web/state/chat-rows.js";
-import { Timeline } from "../../../web/state/chat-timeline.js";
+import {
+  allEmoji,
+  labelFor,
+  memberIn,
+  partsIn,
+  queryAt,
+  reactionsIn,
+  saidIn,
+  withIds,
+  withNames,
+} from "../../../web/state/chat-content.js";
+import { type Row, rowsOf, Timeline } from "../../../web/state/chat-timeline.js";
+import { Drafts, emptyDraft } from "../../../web/state/chat-writing.js";
+import { lineName, tameName } from "../../../web/state/profile.js";
 
 const ADA = "2d7f8f0a-3f57-4c0c-9f0e-0d6f1a3e8c1b";
 const BEN = "3e7f8f0a-3f57-4c0c-9f0e-0d6f1a3e8c1b";

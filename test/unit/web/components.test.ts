@@ -1,4 +1,4 @@
-import { readFileSync, readdirSync } from "node:fs";
+import { readdirSync, readFileSync } from "node:fs";
 import { readFile } from "node:fs/promises";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
@@ -7,8 +7,8 @@ import { parse } from "svelte/compiler";
 import t from "tap";
 import { en as englishConsole } from "../../../web/i18n/console/en.js";
 import { languages } from "../../../web/i18n/index.js";
-import { isSame } from "../../../web/lib/json.js";
 import { agoText, isoOf, localInput } from "../../../web/lib/times.js";
+import { isSame } from "../../../web/state/room-editor.js";
 
 // What no component has in its markup. The compiler allows it.
 

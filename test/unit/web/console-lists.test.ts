@@ -1,18 +1,21 @@
 import { get } from "svelte/store";
-import t, { type Test } from "tap";
+import t from "tap";
+import type { Test } from "tap";
 import { AnnouncementBoard, nextState } from "../../../web/state/announcement-board.js";
 import { Directory } from "../../../web/state/directory.js";
 import { audienceOf, moved, RoomBoard } from "../../../web/state/room-board.js";
 import {
   differences,
+  draftOf,
   isEdited,
   merged,
+  type Preset,
+  presets,
   problemsAt,
   refills,
   RoomEditor,
   type RoomValues,
 } from "../../../web/state/room-editor.js";
-import { draftOf, presets, type Preset } from "../../../web/state/room-presets.js";
 import { until } from "../../support/helper.js";
 import { startServer } from "../../support/server.js";
 import { newWorld } from "./world.js";

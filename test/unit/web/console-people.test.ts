@@ -1,7 +1,7 @@
 import fc from "fast-check";
 import { createVerifier } from "fast-jwt";
 import t from "tap";
-import { Foyer, Live, FoyerError } from "../../../client/index.js";
+import { Foyer, FoyerError, Live } from "../../../client/index.js";
 import {
   defaultPermissionConfig,
   holds,
@@ -9,10 +9,21 @@ import {
   type Rule,
 } from "../../../schemas/plain/permissions.js";
 import { memoryShelf } from "../../../web/lib/storage.js";
-import { keepTitle, knownEvents } from "../../../web/state/events.js";
 import { claimsOf } from "../../../web/state/identity.js";
 import { invite, peopleIn, untilEnd } from "../../../web/state/invitations.js";
-import { csvOf, MadeLinks } from "../../../web/state/links.js";
+import {
+  csvOf,
+  fingerprintOf,
+  freshSecret,
+  isSignedBy,
+  keepTitle,
+  knownEvents,
+  MadeLinks,
+  signAgain,
+  signInWith,
+  signToken,
+  withUser,
+} from "../../../web/state/keys.js";
 import { qrOf, svgOf } from "../../../web/state/qr.js";
 import {
   defaultRoles,
@@ -28,14 +39,6 @@ import {
   traitsOfRole,
   withModerator,
 } from "../../../web/state/roles.js";
-import { signInWith, withUser } from "../../../web/state/signin.js";
-import {
-  fingerprintOf,
-  freshSecret,
-  isSignedBy,
-  signAgain,
-  signToken,
-} from "../../../web/state/signing.js";
 import { keyOf, tokenOf } from "../../support/helper.js";
 import { startServer } from "../../support/server.js";
 

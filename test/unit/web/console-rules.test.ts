@@ -1,5 +1,6 @@
 import fc from "fast-check";
-import t, { type Test } from "tap";
+import t from "tap";
+import type { Test } from "tap";
 import { Foyer, Live } from "../../../client/index.js";
 import { stringOf } from "../../../live/rules/rights.js";
 import {
@@ -8,15 +9,16 @@ import {
   type Rule,
 } from "../../../schemas/plain/permissions.js";
 import { Draft, faultsIn } from "../../../web/state/draft.js";
-import { GuardedRoute, type RouteWindow } from "../../../web/state/guard.js";
 import { keysOf, replaceKey, rotateIn, rotateOut, signerOf } from "../../../web/state/keys.js";
-import { entersWorld, previewOf } from "../../../web/state/preview.js";
+import { GuardedRoute, type RouteWindow } from "../../../web/state/route.js";
 import {
+  entersWorld,
+  fallbackOf,
   holdsKey,
   isTrait,
   lostBy,
   permissionKeys,
-  fallbackOf,
+  previewOf,
   rulesFrom,
   traitsIn,
   traitsOf,

@@ -1,5 +1,11 @@
 import t from "tap";
-import { allowOf, consentOf, frameAddress, sandboxOf, youtubeId } from "../../../web/lib/frames.js";
+import {
+  allowOf,
+  consentOf,
+  frameAddress,
+  sandboxOf,
+  youtubeId,
+} from "../../../web/lib/addresses.js";
 import {
   isFile,
   noStream,

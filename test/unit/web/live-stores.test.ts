@@ -1,21 +1,22 @@
 import { get } from "svelte/store";
-import t, { type Test } from "tap";
+import t from "tap";
+import type { Test } from "tap";
 import { LiveError } from "../../../client/index.js";
 import { memoryShelf } from "../../../web/lib/storage.js";
 import { MAX_KEPT, MAX_LIVE } from "../../../web/state/chat-timeline.js";
 import { ChatStore, type ChatView } from "../../../web/state/chat.js";
-import { Online } from "../../../web/state/online.js";
-import { People } from "../../../web/state/people.js";
+import { Online } from "../../../web/state/directs.js";
 import { newsOf, type RoomNews } from "../../../web/state/room-news.js";
 import { PeopleSearch } from "../../../web/state/search.js";
-import { visit, Visit, type Presence } from "../../../web/state/viewers.js";
+import { People } from "../../../web/state/session.js";
+import { type Presence, visit, Visit } from "../../../web/state/viewers.js";
 import {
   asText,
   Intents,
   isUnsure,
   kept,
-  listingOf,
   type Listing,
+  listingOf,
 } from "../../../web/state/votes.js";
 import { House, hurry, rejection } from "../../protocol/client/house.js";
 import { until } from "../../support/helper.js";

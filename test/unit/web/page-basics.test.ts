@@ -1,19 +1,19 @@
 import fc from "fast-check";
-import ICAL from "ical.js";
 import { marked } from "marked";
 import { get } from "svelte/store";
 import t from "tap";
+import ICAL from "ical.js";
 import { en as english } from "../../../web/i18n/console/en.js";
 import { choose, t as say, useLanguage } from "../../../web/i18n/index.js";
 import { mediaAddress, webAddress } from "../../../web/lib/addresses.js";
-import { hueOf, initialsOf, nameOf, pictureOf } from "../../../web/lib/avatars.js";
 import { calendarOf } from "../../../web/lib/calendar.js";
-import { reloadOnline, type ReloadWindow } from "../../../web/lib/reload.js";
+import { reloadOnline, type ReloadWindow } from "../../../web/lib/page.js";
 import { isPlain, withoutMarks } from "../../../web/lib/rich-text.js";
 import { browserShelf } from "../../../web/lib/storage.js";
-import { Notices } from "../../../web/state/notices.js";
+import { avatarOf, hueOf, initialsOf, nameOf } from "../../../web/state/profile.js";
 import { linkTo, routeOf } from "../../../web/state/route.js";
-import { colorOf, contrast, readable, inkOn, themeProperties } from "../../../web/state/theme.js";
+import { Notices } from "../../../web/state/session.js";
+import { colorOf, contrast, inkOn, readable, themeProperties } from "../../../web/state/theme.js";
 
 void t.test("addresses that people write", async (t) => {
   const base = "https://rooms.example.org/at/";
@@ -63,9 +63,9 @@ void t.test("names and pictures", async (t) => {
   t.equal(initialsOf("😀 x"), "😀X");
   const base = "https://a.example.org/";
   const picture = "https://a.example.org/media/pub/demo/1.a.png";
-  t.equal(pictureOf(user({ avatar: { url: picture } }), base), picture);
+  t.equal(avatarOf(user({ avatar: { url: picture } }), base), picture);
   for (const avatar of [null, 7, "x", [], {}, { url: "https://b.org/1.png" }]) {
-    t.equal(pictureOf(user({ avatar }), base), undefined);
+    t.equal(avatarOf(user({ avatar }), base), undefined);
   }
   t.ok(hueOf("x") >= 0 && hueOf("a long id") < 360);
 });

@@ -1,0 +1,81 @@
+import { getContext, setContext, type Snippet } from "svelte";
+import { type Readable, writable, type Writable } from "svelte/store";
+import type { PageConfig } from "../lib/page.js";
+import type { Shelf } from "../lib/storage.js";
+import type { Route } from "../state/route.js";
+import type { Session } from "../state/session.js";
+
+/** The context of a page for all its components; `useApp()` returns it. */
+export interface App {
+  readonly page: PageConfig;
+  readonly session: Session;
+  readonly route: Readable<Route>;
+  /** Where the user's drafts and dismissals are kept: in this browser, or in this tab alone. */
+  readonly shelf: Shelf;
+}
+
+const APP = Symbol("app");
+
+/** Provides the context of the page to all components below. */
+export const provideApp = (app: App): App => setContext(APP, app);
+
+/** The context that the page provided. */
+export const useApp = (): App => getContext<App>(APP);
+
+const PARTS = Symbol("parts");
+
+/** The parts of the open room, for what stands in one of them. */
+export interface Parts {
+  /** Shows the part with a type of module, if the room has one. */
+  open(type: string): void;
+}
+
+/** Provides the parts of a room to all components below. */
+export const provideParts = (parts: Parts): Parts => setContext(PARTS, parts);
+
+/** The parts of the room around a component; undefined outside of rooms. */
+export const useParts = (): Parts | undefined => getContext(PARTS);
+
+const TOOLS = Symbol("tools");
+
+/** The button of a part that stands beside its heading, such as the search of a chat. */
+type Tools = Writable<Snippet | undefined>;
+
+/** Offers the components below a place beside their heading. */
+export const provideTools = (): Tools => setContext(TOOLS, writable());
+
+/** The place beside the heading of a component. */
+export const useTools = (): Tools | undefined => getContext(TOOLS);
+
+const HALL = Symbol("hall");
+
+/** Tells the components below that a host runs the hall: they offer "On screen" at once. */
+export const provideHall = (): true => setContext(HALL, true as const);
+
+/** Whether a component is in the view of a host. */
+export const isInHall = (): boolean => getContext(HALL) === true;
+
+/** The console's services for its pages, beside `useApp()`. */
+interface ConsoleTools {
+  /**
+   * Asks before changes are lost, by a link or by closing the page; for `onMount` and
+   * `$effect`.
+   * @returns ends it.
+   */
+  protect(isUnsaved: () => boolean): () => void;
+  /**
+   * Goes on with another token of the same user. Nothing changes if the server refuses
+   * it. The page is rebuilt with the returned session, and work that has begun continues
+   * with it.
+   * @throws {LiveError} if the server refuses the token.
+   */
+  useToken(token: string): Promise<Session>;
+  signOut(): void;
+}
+
+const CONSOLE = Symbol("console");
+
+export const provideConsole = (tools: ConsoleTools): ConsoleTools => setContext(CONSOLE, tools);
+
+/** Returns the console's services. */
+export const useConsole = (): ConsoleTools => getContext<ConsoleTools>(CONSOLE);
