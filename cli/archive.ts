@@ -1,9 +1,8 @@
 import type { Backup } from "../db/maintenance/backup.js";
+import type { Report } from "../db/maintenance/manifest.js";
 import { Failure } from "../schemas/plain/failure.js";
 import { command, settings } from "./command.js";
-import { counted, type JsonOption, print, warn } from "./output.js";
-import type { Report } from "../db/maintenance/manifest.js";
-import { context } from "./context.js";
+import { context, counted, type JsonOption, print, warn } from "./output.js";
 
 /** How often a terminal shows progress, in milliseconds. */
 const INTERVAL = 100;

@@ -4,8 +4,7 @@ import { PAGE_SIZE } from "../db/results/results.js";
 import { findWorld } from "../db/world-management.js";
 import { csvRow } from "../schemas/plain/csv.js";
 import { command, withStore } from "./command.js";
-import { printList, writeAll } from "./lists.js";
-import type { JsonOption } from "./output.js";
+import { type JsonOption, printList, writeAll } from "./output.js";
 
 const COLUMNS = [
   "id",

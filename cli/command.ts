@@ -5,9 +5,9 @@ import { Command, InvalidArgumentError } from "commander";
 import { type Config, loadConfig } from "../config.js";
 import type { FileStore } from "../db/contract/file-store.js";
 import type { Store } from "../db/contract/store.js";
+import { Failure } from "../schemas/plain/failure.js";
 import { textFault, type TextOptions } from "../schemas/plain/texts.js";
-import { context } from "./context.js";
-import { warn } from "./output.js";
+import { context, warn } from "./output.js";
 
 // A command imports what it works with when it runs, by `import()`. So
 // `foyer help` answers at once, and `foyer token` does not load a server.
@@ -103,4 +103,18 @@ export function checked(text: TextOptions): (value: string) => string {
     if (fault) throw new InvalidArgumentError(fault);
     return value;
   };
+}
+
+/**
+ * The address where clients find the server of a configuration.
+ * @throws {Failure} if only the running server knows it.
+ */
+export function addressIn({ publicUrl, host, port }: Config): string {
+  if (publicUrl !== undefined) return publicUrl;
+  if (port === 0) {
+    throw new Failure("PORT is 0, so only the server knows its port; set PUBLIC_URL");
+  }
+  // "Every interface" is no address that a client could use.
+  const name = /^(0\.0\.0\.0|::)$/.test(host) ? "localhost" : host;
+  return `http://${name.includes(":") ? `[${name}]` : name}:${port}`;
 }

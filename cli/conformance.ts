@@ -4,8 +4,7 @@ import type { Access } from "../conformance/server.js";
 import { Failure } from "../schemas/plain/failure.js";
 import { worldId } from "../schemas/plain/texts.js";
 import { checked, command } from "./command.js";
-import { context } from "./context.js";
-import { counted, type JsonOption, type Line, print, printLines, warn } from "./output.js";
+import { context, counted, type JsonOption, type Line, print, printLines, warn } from "./output.js";
 
 interface ConformanceOptions extends JsonOption {
   world?: string;

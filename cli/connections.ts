@@ -3,8 +3,8 @@ import { createConnection } from "node:net";
 import { basename } from "node:path";
 import { setTimeout } from "node:timers/promises";
 import { Command, InvalidArgumentError } from "commander";
-import { Failure } from "../schemas/plain/failure.js";
 import type { ControlEnd, ControlRequest, ListedConnection } from "../live/control.js";
+import { Failure } from "../schemas/plain/failure.js";
 import {
   isCount,
   isFlag,
@@ -15,8 +15,7 @@ import {
   type Shape,
 } from "../schemas/plain/shapes.js";
 import { command, settings } from "./command.js";
-import { printList } from "./lists.js";
-import { type JsonOption, print } from "./output.js";
+import { type JsonOption, print, printList } from "./output.js";
 
 /** How long a process may take to answer, in milliseconds. */
 const CONTROL_TIMEOUT_MS = 5_000;

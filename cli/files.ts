@@ -4,8 +4,7 @@ import { PAGE_SIZE, pagesAfter } from "../db/results/results.js";
 import { deleteFile, findWorld } from "../db/world-management.js";
 import { Failure } from "../schemas/plain/failure.js";
 import { command, withStore } from "./command.js";
-import { printList } from "./lists.js";
-import { type JsonOption, print } from "./output.js";
+import { type JsonOption, print, printList } from "./output.js";
 
 const toTime = (milliseconds: number) => new Date(milliseconds).toISOString();
 

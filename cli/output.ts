@@ -1,4 +1,5 @@
-import { context } from "./context.js";
+import { AsyncLocalStorage } from "node:async_hooks";
+import { once } from "node:events";
 
 /**
  * What moves the cursor, colors the terminal, breaks a line, turns the direction
@@ -53,3 +54,66 @@ export const textOf = (lines: readonly Line[]): string =>
 export function warn(message: string): void {
   context().stderr.write(`foyer: ${plain(message)}\n`);
 }
+
+/** What a command reads and writes, besides its arguments and its files. */
+export interface Context {
+  readonly env: NodeJS.ProcessEnv;
+  readonly stdin: NodeJS.ReadableStream;
+  readonly stdout: NodeJS.WritableStream;
+  readonly stderr: NodeJS.WritableStream & { isTTY?: boolean };
+}
+
+const contexts = new AsyncLocalStorage<Context>();
+
+/** The context of the running command: the process, unless {@link within} gave another. */
+export const context = (): Context => contexts.getStore() ?? process;
+
+/**
+ * Runs something in a context of its own. The process itself needs none: on some
+ * versions of Node, a context makes every promise of a server slower.
+ */
+export const within = <T>(own: Context, run: () => T): T => contexts.run(own, run);
+
+/**
+ * Prints a list item by item, so memory does not grow with the list.
+ * @param json whether `--json` was given.
+ * @param cellsOf the cells of an item's line for people.
+ * @param none the text for people when the list is empty.
+ */
+export async function printList<T>(
+  json: boolean | undefined,
+  items: AsyncIterable<T>,
+  cellsOf: (item: T) => readonly string[],
+  none: string,
+): Promise<void> {
+  let count = 0;
+  const texts = async function* () {
+    for await (const item of items) {
+      yield json ? `${count === 0 ? "[" : ","}\n${indented(item)}` : textOf([cellsOf(item)]);
+      count++;
+    }
+    if (json) yield count === 0 ? "[]\n" : "\n]\n";
+    else if (count === 0) yield `${none}\n`;
+  };
+  await writeAll(texts());
+}
+
+/** Writes texts to stdout as fast as they are read, and stops when the reader closes it. */
+export async function writeAll(texts: AsyncIterable<string>): Promise<void> {
+  const { stdout } = context();
+  for await (const text of texts) {
+    if (stdout.write(text)) continue;
+    // The reader may close the pipe early, as `head` does.
+    const goesOn = await once(stdout, "drain").then(
+      () => true,
+      () => false,
+    );
+    if (!goesOn) return;
+  }
+}
+
+/** The JSON of an item, indented as in `JSON.stringify` of the whole list, and escaped like all output. */
+const indented = (value: unknown) =>
+  textOf(JSON.stringify(value, null, 2).split("\n"))
+    .trimEnd()
+    .replace(/^/gm, "  ");

@@ -6,10 +6,8 @@ import { findWorld } from "../db/world-management.js";
 import type { ImportResult } from "../schemas/documents/program-document.js";
 import { Failure } from "../schemas/plain/failure.js";
 import { MAX_DOCUMENT } from "../schemas/plain/program.js";
-import { command, settings, withStore } from "./command.js";
-import { context } from "./context.js";
-import { addressIn } from "./links.js";
-import { counted, type JsonOption, print } from "./output.js";
+import { addressIn, command, settings, withStore } from "./command.js";
+import { context, counted, type JsonOption, print } from "./output.js";
 
 /** An operator sees and changes everything. */
 const EVERYTHING = { edits: true, sees: () => true };

@@ -7,8 +7,7 @@ import { findWorld } from "../db/world-management.js";
 import { csvRow } from "../schemas/plain/csv.js";
 import { Failure } from "../schemas/plain/failure.js";
 import { command, withStore } from "./command.js";
-import { printList, writeAll } from "./lists.js";
-import type { JsonOption } from "./output.js";
+import { type JsonOption, printList, writeAll } from "./output.js";
 
 /**
  * The rooms of a world, in the order of its list.

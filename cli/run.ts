@@ -1,20 +1,19 @@
 import { Command, CommanderError } from "commander";
 import { StoreError } from "../db/contract/store.js";
+import { Failure } from "../schemas/plain/failure.js";
+import { version } from "../schemas/plain/version.js";
 import { archiveCommands } from "./archive.js";
-import { chatCommand, pollCommand, questionCommand } from "./records.js";
+import { auditCommand } from "./audit.js";
 import { conformanceCommand } from "./conformance.js";
 import { connectionsCommand } from "./connections.js";
-import { type Context, context, within } from "./context.js";
-import { Failure } from "../schemas/plain/failure.js";
-import { copyCommands } from "./world-export-import.js";
 import { fileCommand } from "./files.js";
-import { warn } from "./output.js";
+import { type Context, context, warn, within } from "./output.js";
 import { programCommand } from "./program.js";
+import { chatCommand, pollCommand, questionCommand } from "./records.js";
 import { serveCommand } from "./serve.js";
 import { tokenCommand } from "./token.js";
 import { userCommand } from "./users.js";
-import { auditCommand } from "./audit.js";
-import { version } from "../schemas/plain/version.js";
+import { copyCommands } from "./world-export-import.js";
 import { worldCommand } from "./worlds.js";
 
 copyCommands.forEach((copying) => worldCommand.addCommand(copying));

@@ -11,10 +11,9 @@ import { linkTo } from "../schemas/plain/links.js";
 import type { World } from "../schemas/worlds.js";
 import type { Server } from "../server.js";
 import { command, withEngines } from "./command.js";
-import { context } from "./context.js";
 import { scheduleDemo } from "./demo/demo-program.js";
 import { DEMO, DEMO_HOST, ensureDemo, personOf, pointDemo } from "./demo/demo.js";
-import { printLines } from "./output.js";
+import { context, printLines } from "./output.js";
 
 /** How long a stopped server waits until its log is read, in milliseconds. */
 const LOG_FLUSH_TIMEOUT = 1000;

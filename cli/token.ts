@@ -5,10 +5,8 @@ import { tokenCreated } from "../db/rules/acts.js";
 import { ADMINISTRATOR, findWorld, signToken } from "../db/world-management.js";
 import { type LinkedPage, linkTo } from "../schemas/plain/links.js";
 import { trait, uid } from "../schemas/plain/texts.js";
-import { checked, command, withStore } from "./command.js";
-import { context } from "./context.js";
-import { addressIn } from "./links.js";
-import { type JsonOption, print } from "./output.js";
+import { addressIn, checked, command, withStore } from "./command.js";
+import { context, type JsonOption, print } from "./output.js";
 
 const checkTrait = checked(trait);
 

@@ -3,8 +3,7 @@ import type { Store } from "../db/contract/store.js";
 import { allUsers } from "../db/results/results.js";
 import { findWorld } from "../db/world-management.js";
 import { command, withStore } from "./command.js";
-import { printList } from "./lists.js";
-import { type JsonOption, print } from "./output.js";
+import { type JsonOption, print, printList } from "./output.js";
 
 const listUsers = command(
   "list <world>",

@@ -5,7 +5,7 @@ import { isLaidInLines, isOfRows, relaid } from "../db/copies/world-lines.js";
 import { unnamedFile } from "../db/maintenance/archive.js";
 import type { WorldCopy } from "../schemas/documents/world-document.js";
 import { Failure } from "../schemas/plain/failure.js";
-import { context } from "./context.js";
+import { context } from "./output.js";
 
 /** An open tar with a world and its files. */
 interface Archive {

@@ -2,8 +2,7 @@ import type { FileStore } from "../db/contract/file-store.js";
 import type { Store } from "../db/contract/store.js";
 import { cloneWorld, findWorld } from "../db/world-management.js";
 import { command, withStore, withStoreOrEmpty } from "./command.js";
-import { writeAll } from "./lists.js";
-import { counted, type JsonOption, plain, print, warn } from "./output.js";
+import { counted, type JsonOption, plain, print, warn, writeAll } from "./output.js";
 import { withDocument } from "./world-documents.js";
 import { type NewWorld, newWorldCommand, worldLines } from "./worlds.js";
 

@@ -13,10 +13,8 @@ import {
 import { linkTo } from "../schemas/plain/links.js";
 import { domain as domainText, title as titleText, worldId } from "../schemas/plain/texts.js";
 import type { World, WorldKey } from "../schemas/worlds.js";
-import { checked, command, settings, withStore } from "./command.js";
-import { addressIn } from "./links.js";
-import { printList } from "./lists.js";
-import { type JsonOption, print } from "./output.js";
+import { addressIn, checked, command, settings, withStore } from "./command.js";
+import { type JsonOption, print, printList } from "./output.js";
 
 /** A world for people to read, with the secrets of its keys if it has them. */
 export function worldLines({

@@ -12,7 +12,7 @@ import {
 import { join, sep } from "node:path";
 import process from "node:process";
 import { fileURLToPath } from "node:url";
-import { compress } from "./compress.js";
+import { brotliCompressSync, gzipSync } from "node:zlib";
 
 // `npm run build` compiles the files of tsconfig.json into dist/, and makes the other parts
 // that are served and packed, unless all is up to date. The compiler takes seconds to find
@@ -310,5 +310,16 @@ function read(path) {
   } catch (error) {
     if (error.code === "ENOENT") return undefined;
     throw error;
+  }
+}
+
+/** Writes the Brotli and gzip forms of files, so that the server compresses nothing. */
+function compress(folder) {
+  for (const name of readdirSync(folder, { recursive: true })) {
+    if (!/\.(js|css|svg|json|html)$/.test(name)) continue;
+    const path = join(folder, name);
+    const bytes = readFileSync(path);
+    writeFileSync(`${path}.br`, brotliCompressSync(bytes));
+    writeFileSync(`${path}.gz`, gzipSync(bytes, { level: 9 }));
   }
 }
