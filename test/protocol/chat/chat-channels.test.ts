@@ -163,23 +163,6 @@ void t.test("subscriptions", async (t) => {
     const { members } = await ann.do("chat.subscribe", { channel });
     t.same(members.map(({ id }: Json) => id).sort(), [ann.id, bad.id].sort());
   });
-
-  await t.test("8.2 chat.subscribe: only members of a DM", async (t) => {
-    const [ann, bob] = await people(world, "ann", "bob");
-    const channel = await direct(ann, bob);
-    for (const stranger of [await world.guest(), await world.admin()]) {
-      for (const [action, payload] of [
-        ["chat.subscribe", {}],
-        ["chat.fetch", { count: 5, before_id: 5 }],
-        ["chat.leave", {}],
-        ["chat.send", message(channel, text("x"))],
-        ["chat.react", { event: 1, reaction: "👍" }],
-      ] as const) {
-        t.equal(await stranger.code(action, { channel, ...payload }), "chat.denied", action);
-      }
-      t.equal(await stranger.code("chat.join", { channel }), "room.unknown");
-    }
-  });
 });
 
 void t.test("membership", async (t) => {

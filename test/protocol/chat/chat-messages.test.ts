@@ -12,7 +12,6 @@ import {
   keys,
   member,
   message,
-  namesOf,
   openWorld,
   say,
   text,
@@ -178,18 +177,6 @@ void t.test("editing", async (t) => {
     ann = await world.person("ann");
     await ann.do("chat.leave", { channel });
     await refused(channel, text("x"), "chat.denied");
-  });
-
-  await t.test("8.5 Edits in a direct channel send no notices", async (t) => {
-    const [ann, bob] = [await world.person("ann 2"), await world.person("bob 2")];
-    const dm = await direct(ann, bob);
-    const { event_id: replaces } = await say(ann, dm, "x");
-    await bob.next("chat.notification");
-    await bob.do("chat.subscribe", { channel: dm });
-    await world.calm(dm, bob);
-    await say(ann, dm, "y", { replaces });
-    await ann.do("chat.send", message(dm, { type: "deleted" }, { replaces }));
-    t.same(namesOf(await world.heard(dm, bob)), ["chat.event", "chat.event"]);
   });
 });
 

@@ -14,7 +14,6 @@ import {
   namesOf,
   openWorld,
   say,
-  text,
 } from "../../support/open-world.js";
 import { startServer } from "../../support/server.js";
 import { embedded } from "../../support/shared.js";
@@ -200,43 +199,6 @@ void t.test("reading", async (t) => {
     }
   });
 
-  await t.test("8.5 a member gets one notice until they read", async (t) => {
-    const channel = await chatRoom(world);
-    const [ann, bob] = [await member(world, "ann", channel), await member(world, "bob", channel)];
-    const two = await world.person("bob");
-    await bob.do("chat.unsubscribe", { channel });
-    await world.calm(channel, ann, bob, two);
-    const first = await say(ann, channel, "1");
-    const unread = "chat.unread_pointers";
-    for (const client of [bob, two]) {
-      const pointers = { [channel]: first.event_id };
-      t.same(await client.next(unread), pointers, "all connections of the user");
-    }
-    await say(ann, channel, "2");
-    t.same(await world.heard(channel, bob), [], "it has had its notice");
-    t.same(await chatOf(two), []);
-    await read(bob, channel, first.event_id);
-    const third = await say(ann, channel, "3");
-    t.same(await two.next(unread), { [channel]: third.event_id });
-    const frames = await world.heard(channel, ann);
-    t.same(new Set(namesOf(frames)), new Set(["chat.event"]), "not the sender");
-  });
-
-  await t.test("8.5 edits, joins and others: what tells", async (t) => {
-    const channel = await chatRoom(world);
-    const [ann, bob] = [await member(world, "ann", channel), await member(world, "bob", channel)];
-    await world.calm(channel, bob);
-    const cid = await member(world, "cid", channel);
-    await cid.do("chat.leave", { channel });
-    const frames = await world.heard(channel, bob);
-    t.same(namesOf(frames), ["chat.event", "chat.event"], "not members");
-    await cid.all();
-    await say(ann, channel, "x");
-    await bob.next("chat.unread_pointers");
-    await say(ann, channel, "y");
-    t.same(await world.heard(channel, cid), [], "who left is off the list");
-  });
-
   await t.test("8.5 volatile members only after a mark_read", async (t) => {
     const channel = await chatRoom(world, { volatile: true });
     const [ann, bob] = [await member(world, "ann", channel), await member(world, "bob", channel)];
@@ -287,21 +249,6 @@ void t.test("reading", async (t) => {
     await world.calm(channel, bob);
     await say(ann, channel, `Hello @${bob.id}`);
     t.same(named(await world.heard(channel, bob), "chat.notification"), []);
-  });
-
-  await t.test("F17 notifications of other channels stay", async (t) => {
-    const [a, b] = [await chatRoom(world), await chatRoom(world)];
-    const [ann, bob] = [await member(world, "ann", a, b), await member(world, "bob f17", a, b)];
-    for (const channel of [a, b]) await say(ann, channel, `@${bob.id}`);
-    await world.settled(a);
-    await world.calm(b, bob);
-    // The last command of this connection was on the other channel.
-    await bob.do("chat.subscribe", { channel: b });
-    const { event_id } = await say(ann, a, `again @${bob.id}`);
-    await bob.next("chat.notification", ({ event }) => event.event_id === event_id);
-    const { hello } = await world.person("bob f17");
-    t.same(hello["chat.notification_counts"], { [a]: 2, [b]: 1 });
-    t.equal(await bob.code("chat.send", message(a, text("x"))), "ok");
   });
 });
 

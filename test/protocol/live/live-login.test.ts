@@ -1,6 +1,5 @@
 import t, { type Test } from "tap";
-import { foyerProcess, keyOf, timed, tokenOf as sign, until } from "../../support/helper.js";
-import { NIGHT } from "../../support/night.js";
+import { foyerProcess, keyOf, tokenOf as sign, until } from "../../support/helper.js";
 import {
   type Client,
   invalid,
@@ -270,16 +269,6 @@ void t.test("nothing is lost between the login and what it holds", async (t) => 
   }
 });
 
-/** How long changes took to reach open connections, in milliseconds. */
-const durations: number[] = [];
-
-/** Waits for what follows from a change, and notes how long it takes. */
-async function noted<T>(promise: Promise<T>): Promise<T> {
-  let value: T;
-  durations.push(await timed(async () => (value = await soon(promise))));
-  return value!;
-}
-
 /** Checks that a connection receives the reason, and ends. */
 async function ends(t: Test, client: Client, code: string): Promise<void> {
   t.match(await client.next("error"), { code }, code);
@@ -308,7 +297,7 @@ void t.test("a key is removed by REST", async (t) => {
   const client = await world.connect();
   t.equal((await client.login({ token: sign(fresh, { uid: "new" }) }))[0], "authenticated");
   await set(fresh);
-  await noted(ends(t, old, invalidToken));
+  await ends(t, old, invalidToken);
   for (const other of [client, guest]) t.equal(await other.code("user.list.blocked"), "ok");
 });
 
@@ -331,11 +320,11 @@ void t.test("another issuer is removed by REST", async (t) => {
   t.match(await users(), [{ token_id: "shop#7", traits: ["crew"] }]);
   t.match((await login({})).answer, ["error", { code: invalidToken }]);
   await set({ ...issuer, trusted: true });
-  await noted(ends(t, client, invalidToken));
+  await ends(t, client, invalidToken);
   const bare = await login({ sub });
   t.match(await users(), [{ token_id: "shop#7" }, { token_id: "7" }]);
   await set();
-  await noted(ends(t, bare.client, invalidToken));
+  await ends(t, bare.client, invalidToken);
   t.match((await login({ sub })).answer, ["error", { code: invalidToken }]);
 });
 
@@ -351,7 +340,7 @@ void t.test("an issuer with keys at an address is removed", async (t) => {
   await world.rest("PATCH", "", { config: { theme: {} } });
   t.equal(await client.code("user.list.blocked"), "ok", "it stays");
   await world.rest("PATCH", "", { config: { JWT_issuers: [] } });
-  await noted(ends(t, client, invalidToken));
+  await ends(t, client, invalidToken);
 });
 
 void t.test("a silence while its user is busy", async () => {
@@ -376,7 +365,7 @@ void t.test("a user is deleted by a command", async (t) => {
   const [one, two] = [await world.guest("g"), await world.guest("g")];
   const { code, stderr } = await server.command("user", "delete", world.id, one.id);
   t.equal(code, 0, stderr);
-  for (const client of [one, two]) t.same(await noted(client.next("connection.reload")), {});
+  for (const client of [one, two]) t.same(await soon(client.next("connection.reload")), {});
   t.not((await world.guest("g")).id, one.id);
 });
 
@@ -387,13 +376,6 @@ void t.test("a world is deleted by a command", async (t) => {
   const args = ["world", "delete", world.id, "--yes"];
   const { code, stderr } = await foyerProcess(t, server.dataDir, args);
   t.equal(code, 0, stderr);
-  for (const client of clients) await noted(ends(t, client, "world.unknown_world"));
+  for (const client of clients) await ends(t, client, "world.unknown_world");
   t.same(await stranger.all(), []);
-});
-
-const skip = !NIGHT && "a promise of time needs a quiet machine";
-
-void t.test("changes reach open connections soon", { skip }, async (t) => {
-  t.ok(durations.length >= 8, `${durations.length} changes`);
-  t.ok(Math.min(...durations) < 1000, `at best ${Math.min(...durations)} ms`);
 });

@@ -61,28 +61,6 @@ void t.test("viewers with less rights", async (t) => {
   t.same(await guest.all(), []);
 });
 
-void t.test("eleven are many", async (t) => {
-  const world = await openWorld(server);
-  const room = await world.room();
-  const watch = await world.guest("watch");
-  const users = async () => (await watch.next("world.user_count_change")).users as string;
-  const people: Client[] = [];
-  for (let i = 0; i < 11; i++) people.push(await world.guest(`g${i}`));
-  for (const [i, guest] of people.entries()) {
-    await guest.do("room.enter", { room });
-    if (i === 0) t.equal(await users(), "few");
-    if (i === 9) await world.calm(undefined, watch);
-  }
-  t.equal(await users(), "many");
-  // The same person twice counts once.
-  const again = await world.guest("g0");
-  await again.do("room.enter", { room });
-  people[10]!.close();
-  t.equal(await users(), "few");
-  for (const guest of [again, ...people]) guest.close();
-  t.equal(await users(), "none");
-});
-
 void t.test("who was where is kept if the world asks for it", async (t) => {
   const own = await startServer(t);
   const world = await openWorld(own, { config: { attendance: "people" } });
