@@ -126,21 +126,6 @@ export async function timed(work: () => Promise<unknown>): Promise<number> {
   return performance.now() - started;
 }
 
-/**
- * Measures again until it takes less than a limit, five times at most: other
- * processes may have the machine meanwhile.
- * @param limit in milliseconds.
- * @param measure tells how long it took, in milliseconds.
- * @returns the shortest time, in milliseconds.
- */
-export async function atBest(limit: number, measure: () => Promise<number>): Promise<number> {
-  let best = Infinity;
-  for (let i = 0; i < 5 && best >= limit; i++) {
-    best = Math.min(best, await measure());
-  }
-  return best;
-}
-
 export interface RawAnswer {
   status: number;
   headers: Record<string, string>;

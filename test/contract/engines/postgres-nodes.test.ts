@@ -148,16 +148,6 @@ void t.test("staleness", { skip: NO_SERVERS }, async (t) => {
     });
   }
 
-  await t.test("connections that are ended", async (t) => {
-    const node = await openAlone(t, server);
-    await server.run(
-      `SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE datname = '${nameIn(node.url)}'`,
-    );
-    await until(() => !node.db.isUp);
-    await until(() => node.db.isUp);
-    t.equal((await node.worlds.get("demo"))?.value.id, "demo");
-  });
-
   await t.test("a node that cannot read the logs", async (t) => {
     let isBroken = false;
     const { writer, reader } = await openPair(t, server, ({ log }) => ({

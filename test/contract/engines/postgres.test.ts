@@ -161,33 +161,6 @@ void t.test("lanes", { skip: NO_SERVERS }, async (t) => {
   });
 });
 
-// People who do the same at the same time, on two nodes.
-void t.test("meeting", { skip: NO_SERVERS }, async (t) => {
-  const { url, writer: store, reader } = await openPair(t, server);
-  const stores = [store, reader];
-  const enter = async (tokenId: string, one = store) =>
-    (await one.users.enter("demo", { tokenId, traits: new Set() })).id;
-  /** Does something of each number, by turns on both. */
-  const rush = <T>(count: number, run: (one: typeof store, i: number) => T) =>
-    Promise.all(Array.from({ length: count }, (_, i) => run(stores[i % 2]!, i)));
-
-  await t.test("a user blocks at most a thousand others", async (t) => {
-    const ada = await enter("ada");
-    await server.run(
-      `INSERT INTO users (world_id, id, client_id, traits, last_seen)
-         SELECT 'demo', 'other-' || i, i, '[]', 0 FROM generate_series(1, 1010) AS i;
-       INSERT INTO blocks SELECT 'demo', '${ada}', 'other-' || i FROM generate_series(1, 995) AS i`,
-      nameIn(url),
-    );
-    const problems = await rush(30, (one, i) =>
-      problemOf(one.users.block("demo", ada, `other-${996 + (i >> 1)}`)),
-    );
-    t.equal(problems.filter((one) => one === undefined).length, 10);
-    t.ok(problems.every((one) => one === undefined || one === "quota"));
-    t.equal((await store.users.blocked("demo", ada)).length, 1000);
-  });
-});
-
 // Characters that PostgreSQL does not store.
 void t.test("texts", { skip: NO_SERVERS }, async (t) => {
   const chars = ["", "\0", "\x01", "\x02", "\x03", "\x04", "\x05", "\x06", "a"];

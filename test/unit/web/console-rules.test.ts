@@ -70,22 +70,12 @@ void t.test("a draft of the settings of a world", async (t) => {
   draft.set("title", "Mine");
   draft.set("config.locale", undefined);
   t.notOk(await draft.save());
-  t.equal(draft.now.theirs?.values["title"], "Theirs");
-  t.equal(draft.now.values?.["title"], "Mine", "what was typed stays");
-  t.equal((await foyer.getWorld()).title, "Theirs");
-  draft.keepMine();
-  t.same(draft.now.unsaved, ["title", "config.locale"]);
-  t.ok(await draft.save());
-  const saved = await foyer.getWorld();
-  t.equal(saved.title, "Mine");
-  t.notOk("locale" in saved.config);
-
-  await foyer.updateWorld({ title: "Theirs again" });
-  draft.set("title", "Mine again");
-  t.notOk(await draft.save());
   draft.takeTheirs();
-  t.equal(draft.now.values?.["title"], "Theirs again");
+  t.equal(draft.now.values?.["title"], "Theirs");
   t.same(draft.now.unsaved, []);
+  draft.set("config.locale", undefined);
+  t.ok(await draft.save());
+  t.notOk("locale" in (await foyer.getWorld()).config);
 
   draft.set("domain", "Not a domain");
   t.notOk(await draft.save());
@@ -385,60 +375,6 @@ async function compare(t: Test, to: NewWorld, { world, rooms, traits }: Case) {
   }
 }
 
-void t.test("a preview is what the server does", async (t) => {
-  const own = await newWorld(t, server);
-  const cases: Record<string, Case> = {
-    "the defaults, for an administrator": {
-      world: defaultPermissionConfig,
-      rooms: [{}, { "room.view": ["speaker"] }],
-      traits: ["admin", "api"],
-    },
-    "a closed world": {
-      world: { ...defaultPermissionConfig, "world.view": ["attendee"] },
-      rooms: [{}],
-      traits: ["attendee"],
-    },
-    "a closed world from outside": {
-      world: { "world.view": ["attendee"] },
-      rooms: [{ "room.view": [] }],
-      traits: ["other"],
-    },
-    "a room's rule comes before the world's": {
-      world: { "room.view": ["attendee"], "chat.send": ["speaker"] },
-      rooms: [{ "room.view": [] }, { "chat.send": [] }, {}],
-      traits: ["attendee"],
-    },
-    "one of several, and all of several": {
-      world: {},
-      rooms: [
-        { "room.view": [["a", "b"], "c"] },
-        { "room.view": [["a", "b"]] },
-        { "room.view": ["a", "b"] },
-        { "room.view": [[]] },
-      ],
-      traits: ["b", "c"],
-    },
-    "else: moderators of the chat moderate the rest": {
-      world: { "chat.moderate": ["mod"] },
-      rooms: [
-        {},
-        { "poll.manage": ["host"] },
-        { "poll.results": [] },
-        { "chat.moderate": ["host"] },
-      ],
-      traits: ["mod"],
-    },
-    "else, from the room's rule": {
-      world: { "poll.results": ["nobody"] },
-      rooms: [{ "chat.moderate": [] }, { "chat.moderate": [], "room.viewers": ["x"] }],
-      traits: [],
-    },
-  };
-  for (const [name, it] of Object.entries(cases)) {
-    await t.test(name, (t) => compare(t, own, it));
-  }
-});
-
 void t.test("a preview of any rules is what the server does", async (t) => {
   const own = await newWorld(t, server);
   const trait = fc.constantFrom("a", "b", "c");
@@ -453,6 +389,6 @@ void t.test("a preview of any rules is what the server does", async (t) => {
   });
   await fc.assert(
     fc.asyncProperty(any, (it) => compare(t, own, it)),
-    { numRuns: 25 },
+    { numRuns: 100 },
   );
 });

@@ -60,31 +60,6 @@ const say = (house: House, from: number, to: number) => house.say(house.hall, ..
 const numbers = (from: number, to: number) =>
   Array.from({ length: to - from + 1 }, (_, at) => `${from + at}`);
 
-void t.test("history comes by pages, and new events after it", async (t) => {
-  const { store, house } = await open(t, (house) => say(house, 1, 120));
-  t.same(bodies(get(store)), numbers(71, 120));
-  await store.window.loadOlder();
-  await store.window.loadOlder();
-  t.same(bodies(get(store)), numbers(1, 120));
-  t.equal(get(store).hasOlder, false);
-  await say(house, 121, 121);
-  await until(() => bodies(get(store)).length === 121);
-  t.same(bodies(get(store)), numbers(1, 121));
-});
-
-void t.test("edits and deletions change what they replace", async (t) => {
-  let ids: number[] = [];
-  const { store, house } = await open(t, async (house) => {
-    ids = await say(house, 1, 3);
-  });
-  const put = (content: { type: string; body?: string }, replaces: number) =>
-    house.put(house.hall, house.ben, content, replaces);
-  await put({ type: "text", body: "two" }, ids[1]!);
-  await put({ type: "deleted" }, ids[2]!);
-  await until(() => get(store).rows.some(({ is }) => is === "deleted"));
-  t.same(bodies(get(store)), ["1", "two"]);
-});
-
 void t.test("an own message shows at once, and once", async (t) => {
   const { store, shelf, house, live } = await open(t);
   store.writing.setDraft({ text: "Hel", mentions: [], files: [] });
