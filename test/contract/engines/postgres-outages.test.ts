@@ -6,7 +6,7 @@ import type { Client } from "../../../conformance/client.js";
 import type { AnyEvent } from "../../../db/contract/events.js";
 import { Database } from "../../../db/engines/postgres/engine/postgres-database.js";
 import { openEngines } from "../../../db/open.js";
-import { atBest, timed, until, worldOf } from "../../support/helper.js";
+import { timed, until, worldOf } from "../../support/helper.js";
 import { NIGHT } from "../../support/night.js";
 import { startServer } from "../../support/server.js";
 import { sharedDatabases, startPostgres } from "../../support/servers/postgres.js";

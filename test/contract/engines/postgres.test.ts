@@ -27,7 +27,7 @@ import { testdir } from "../../support/testdir.js";
 import { type Chatting, chatting, message } from "../db/store-contract/chat-setup.js";
 import { storeContract } from "../db/store-contract/index.js";
 import { newFile, selection } from "../db/store-contract/setup.js";
-import { emptyDatabase, nameIn, openAlone, openNode, openPair, problemOf } from "./postgres-kit.js";
+import { emptyDatabase, nameIn, openAlone, openNode, problemOf } from "./postgres-kit.js";
 
 // What a PostgreSQL holds, how it is opened, and how it is upgraded.
 
