@@ -61,8 +61,8 @@ const MAX_SIZE = 16 * 1024 * 1024;
 /** The memory of an entry beside its value, in characters. */
 const ENTRY_OVERHEAD = 500;
 
-/** For how long others who ask get the answer of a read that is under way, in milliseconds. */
-const SHARED = 1000;
+/** For how long others who ask get the answer of a read that is under way. */
+const SHARED_READ_MS = 1000;
 
 /** What an engine knows of changes of what was read. */
 export interface Freshness {
@@ -139,7 +139,8 @@ export class CachedReads<V> {
     const state = this.#freshness.state(scope);
     const began = performance.now();
     const current = this.#loading.get(key);
-    if (current && current.state === state && began - current.began < SHARED) return current.value;
+    if (current && current.state === state && began - current.began < SHARED_READ_MS)
+      return current.value;
     const own = { state, began, value: this.#load(world, key, scope, load) };
     this.#loading.set(key, own);
     try {

@@ -22,8 +22,8 @@ type Stores = Pick<Store, "rooms" | "program">;
 /** How many rooms are read at once. */
 const PAGE = 200;
 
-/** How long records are made ready before others have their turn, in milliseconds. */
-const SLICE = 10;
+/** How long records are made ready before others have their turn. */
+const SLICE_MS = 10;
 
 /** All rooms of a world in their order, also while others are made or deleted. */
 export async function allRooms({ rooms, program }: Stores, world: string): Promise<Room[]> {
@@ -75,7 +75,7 @@ async function jsonOf(records: readonly Versioned<object>[]) {
   let began = performance.now();
   for (const { json } of records) {
     texts.push(json);
-    if (performance.now() - began < SLICE) continue;
+    if (performance.now() - began < SLICE_MS) continue;
     await setImmediate();
     began = performance.now();
   }

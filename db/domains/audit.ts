@@ -38,17 +38,17 @@ const PRUNE = `DELETE FROM log_kept WHERE world_id = $1 AND at < CAST($2 AS BIGI
   SELECT seq FROM log_kept WHERE world_id = $1 ORDER BY seq LIMIT ${SLICE})`;
 
 /**
- * How much older the stored time of a caller may be than its last write, in milliseconds. To store
+ * How much older the stored time of a caller may be than its last write. To store
  * it with each write would change a page more in each transaction.
  */
-const CALLER_AGE = 3_600_000;
+const CALLER_AGE_MS = 3_600_000;
 
 /** What an insert of callers does with one that is there. */
 export const CALLER_SEEN = `ON CONFLICT (world_id, token) DO UPDATE SET at = excluded.at
-  WHERE api_callers.at < excluded.at - ${CALLER_AGE}`;
+  WHERE api_callers.at < excluded.at - ${CALLER_AGE_MS}`;
 
 const FORGET = `DELETE FROM api_callers
-  WHERE world_id = $1 AND at < CAST($2 AS BIGINT) - ${CALLER_AGE}`;
+  WHERE world_id = $1 AND at < CAST($2 AS BIGINT) - ${CALLER_AGE_MS}`;
 
 type Row = Omit<EntryRow, "tag" | "data" | "audit" | "changes"> &
   Readonly<Record<"audit" | "changes", string>>;

@@ -1,14 +1,14 @@
 import type { Clock } from "../runtime.js";
 import type { Hint, History, Logged, LogReads, Position } from "./entries.js";
 
-/** How often the heads of all followed worlds are compared with the cursors, in milliseconds. */
-export const CHECK_INTERVAL = 500;
+/** How often the heads of all followed worlds are compared with the cursors. */
+export const CHECK_INTERVAL_MS = 500;
 
-/** How often a store that has a number for its state is asked for it, in milliseconds. */
-const LOOK_INTERVAL = 100;
+/** How often a store that has a number for its state is asked for it. */
+const LOOK_INTERVAL_MS = 100;
 
-/** How long a hint waits for earlier ones, which may come by another way, in milliseconds. */
-const PATIENCE = 20;
+/** How long a hint waits for earlier ones, which may come by another way. */
+const REORDER_WAIT_MS = 20;
 
 /** How many entries are read at a time. */
 const STRETCH = 500;
@@ -19,9 +19,9 @@ const MAX_LAG = 20_000;
 /** How many hints of a world may wait for earlier ones. The follower reads further entries. */
 const MAX_EARLY = 1_000;
 
-/** The first and the longest pause after a read that failed, in milliseconds. */
-const FIRST_PAUSE = 50;
-const LONGEST_PAUSE = 2_000;
+/** The first and the longest pause after a read that failed. */
+const FIRST_PAUSE_MS = 50;
+const LONGEST_PAUSE_MS = 2_000;
 
 export interface FollowerListener<E extends Logged> {
   /** Gets each entry once, in the order of the log. */
@@ -190,7 +190,7 @@ export class Follower<E extends Logged> {
     if (early.size < MAX_EARLY) early.set(seq, hint);
     if (!cursor || followed.isPatient) return;
     followed.isPatient = true;
-    this.#afterPatience(PATIENCE, () => {
+    this.#afterPatience(REORDER_WAIT_MS, () => {
       followed.isPatient = false;
       if (early.size > 0) this.#catchUp(world, followed);
     });
@@ -238,7 +238,7 @@ export class Follower<E extends Logged> {
   }
 
   #checkLater(): void {
-    const delay = this.#log.state ? LOOK_INTERVAL : CHECK_INTERVAL;
+    const delay = this.#log.state ? LOOK_INTERVAL_MS : CHECK_INTERVAL_MS;
     this.#stopCheck = this.#clock.after(delay, () => {
       const again = () => {
         if (!this.#closed) this.#checkLater();
@@ -254,7 +254,7 @@ export class Follower<E extends Logged> {
    */
   #isCheckDue(): boolean {
     if (this.#worlds.size === 0) return false;
-    const isTime = this.#clock.now() - this.#checked >= CHECK_INTERVAL;
+    const isTime = this.#clock.now() - this.#checked >= CHECK_INTERVAL_MS;
     if (!this.#log.state) return true;
     const [before, moved] = [this.#state, this.#moved];
     try {
@@ -331,7 +331,7 @@ export class Follower<E extends Logged> {
    */
   #catchUpTo(world: string, followed: Followed<E>, { seq }: Position): void {
     // On a busy machine, the thread that writes may wait for a processor before it tells.
-    const patience = this.#log.state ? LOOK_INTERVAL : PATIENCE;
+    const patience = this.#log.state ? LOOK_INTERVAL_MS : REORDER_WAIT_MS;
     this.#afterPatience(patience, () => {
       const { cursor } = followed;
       if (!this.#isFollowed(world, followed) || !cursor) return;
@@ -357,7 +357,7 @@ export class Follower<E extends Logged> {
     this.#read(world, followed).catch((error: unknown) => {
       if (!this.#isFollowed(world, followed)) return;
       this.#listener.failed(error);
-      const next = Math.min(LONGEST_PAUSE, pause * 2 || FIRST_PAUSE);
+      const next = Math.min(LONGEST_PAUSE_MS, pause * 2 || FIRST_PAUSE_MS);
       this.#clock.after(next, () => this.#catchUp(world, followed, next));
     });
   }

@@ -148,11 +148,11 @@ const table: Table = {
 export const published = (entry: Entry): Published | undefined =>
   (table[entry.type] as ((entry: Entry) => Published | undefined) | undefined)?.(entry);
 
-/** For how long a value is current after the cursor of its world was confirmed, in milliseconds. */
-const TRUST = 1000;
+/** For how long a value is current after the cursor of its world was confirmed. */
+const CURRENT_FOR_MS = 1000;
 
-/** How long a write waits at most until its entries were applied here, in milliseconds. */
-const PATIENCE = 250;
+/** How long a write waits at most until its entries were applied here. */
+const OWN_ENTRIES_TIMEOUT_MS = 250;
 
 interface LogEventsParts {
   readonly bus: Bus;
@@ -230,7 +230,7 @@ export class LogEvents implements Events {
   }
 
   isCurrent(world: string): boolean {
-    return this.#follower.isCurrent(world, TRUST);
+    return this.#follower.isCurrent(world, CURRENT_FOR_MS);
   }
 
   reached(world: string): number {
@@ -340,7 +340,7 @@ export class LogEvents implements Events {
     return new Promise((resolve) => {
       let waiting = this.#waiting.get(world);
       if (!waiting) this.#waiting.set(world, (waiting = new Set()));
-      const stop = this.#clock.after(PATIENCE, () => own.resolve());
+      const stop = this.#clock.after(OWN_ENTRIES_TIMEOUT_MS, () => own.resolve());
       const own: Waiting = {
         seq,
         resolve: () => {

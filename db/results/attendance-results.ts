@@ -84,8 +84,8 @@ export interface ActivityAt {
   messages: number | null;
 }
 
-/** How far the clocks of processes may differ, in milliseconds. */
-const SKEW = 5 * MINUTE;
+/** How far the clocks of processes may differ. */
+const CLOCK_SKEW_MS = 5 * MINUTE;
 
 /**
  * The id of a message of a room before all that were sent since a time; 0 if there is none. Ids grow
@@ -102,7 +102,7 @@ export async function lastBefore(
   while (high - low > SENT) {
     const middle = Math.floor((low + high) / 2);
     const [next] = await store.chat.sent(world, room, middle, 1);
-    if (next && next.timestamp < time - SKEW) low = next.id;
+    if (next && next.timestamp < time - CLOCK_SKEW_MS) low = next.id;
     else high = middle;
   }
   return low;

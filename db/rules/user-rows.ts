@@ -6,8 +6,8 @@ import { foldCase, foldedNameOf } from "./rows.js";
 // Users who are no people. Their kind stands before a colon in the client ID, where no client can
 // put it: client IDs have no colons.
 
-/** After this time without a login, a user counts as inactive, in milliseconds. */
-export const INACTIVE = 36 * 3600 * 1000;
+/** After this time without a login, a user counts as inactive. */
+export const INACTIVE_AFTER_MS = 36 * 3600 * 1000;
 
 /**
  * Whether a user counts as inactive.
@@ -15,7 +15,7 @@ export const INACTIVE = 36 * 3600 * 1000;
  * @param now in milliseconds since 1970.
  */
 export const isInactive = (last_login: number | null, now: number): boolean =>
-  last_login === null || now - last_login > INACTIVE;
+  last_login === null || now - last_login > INACTIVE_AFTER_MS;
 
 /** Whether a row of the table of users is a person. */
 export const IS_PERSON = "(client_id IS NULL OR client_id NOT LIKE '%:%')";

@@ -68,8 +68,8 @@ async function withDeadline<T>(
   }
 }
 
-/** How long the next bytes of a file may take, in milliseconds. */
-const PATIENCE = 10_000;
+/** How long the next bytes of a file may take. */
+const READ_TIMEOUT_MS = 10_000;
 
 /**
  * Passes bytes on as the client reads them. The stream fails if they end early, or stop
@@ -87,7 +87,7 @@ async function* bytesOf(body: Readable, length: number): AsyncGenerator<Uint8Arr
   let isAwaited = false;
   const timer = setTimeout(() => {
     if (isAwaited) body.destroy(new Error("The file stopped coming."));
-  }, PATIENCE);
+  }, READ_TIMEOUT_MS);
   const chunks = body[Symbol.asyncIterator]() as AsyncIterator<Uint8Array>;
   try {
     for (;;) {
@@ -106,11 +106,11 @@ async function* bytesOf(body: Readable, length: number): AsyncGenerator<Uint8Arr
   if (left !== 0) throw new Error("The file ended early.");
 }
 
-/** How long a request without a file may take with its repetition, in milliseconds. */
-const DEADLINE = 4000;
+/** How long a request without a file may take with its repetition. */
+const REQUEST_TIMEOUT_MS = 4000;
 
-/** How long a page of a list may take, in milliseconds: some servers read many folders for it. */
-const LIST_DEADLINE = 20_000;
+/** How long a page of a list may take: some servers read many folders for it. */
+const LIST_TIMEOUT_MS = 20_000;
 
 /** The most bytes of an object that is read as a text: the keys of a world with 100,000 files. */
 const MAX_TEXT = 64 * 1024 * 1024;
@@ -287,7 +287,7 @@ export class ObjectBucket {
       };
       const page = await this.#run(
         (abortSignal) => listPage(this.#writes, input, abortSignal),
-        prefix === "" ? LIST_DEADLINE : DEADLINE,
+        prefix === "" ? LIST_TIMEOUT_MS : REQUEST_TIMEOUT_MS,
       );
       yield page;
       token = page.next;
@@ -317,7 +317,10 @@ export class ObjectBucket {
     return { Bucket: this.#name, Key: key };
   }
 
-  async #run<T>(requests: (signal: AbortSignal) => Promise<T>, deadline = DEADLINE): Promise<T> {
+  async #run<T>(
+    requests: (signal: AbortSignal) => Promise<T>,
+    deadline = REQUEST_TIMEOUT_MS,
+  ): Promise<T> {
     try {
       return await withDeadline(requests, deadline);
     } catch (error) {

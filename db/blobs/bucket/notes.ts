@@ -15,17 +15,17 @@ const ALIVE = "alive";
 const NOTE = ".note";
 const KEYS = ".keys";
 
-/** The time between two renewals, in milliseconds. */
-const RENEWAL = 2000;
+/** The time between two renewals. */
+const RENEWAL_INTERVAL_MS = 2000;
 
-/** The age of the last sign of life, in milliseconds, at which others sweep. */
-const DEAD = 10_000;
+/** The age of the last sign of life, at which others sweep. */
+const DEAD_AFTER_MS = 10_000;
 
 /**
  * The age of the last renewal, in milliseconds, at which a process gives its own life up. It
- * is well below {@link DEAD}, so that no process records a file that another one sweeps.
+ * is well below {@link DEAD_AFTER_MS}, so that no process records a file that another one sweeps.
  */
-const LAPSED = 5000;
+const LAPSED_MS = 5000;
 
 /** Whether a key is of this file and not of a stored file. */
 export const isOfWork = (key: string): boolean => key.startsWith(WORK);
@@ -105,7 +105,7 @@ class Life {
   static async begin(bucket: ObjectBucket, ended: () => void): Promise<Life> {
     const life = new Life(bucket, ended);
     await bucket.write(life.#folder + ALIVE, "");
-    life.#timer = setInterval(() => detach(life.#renew()), RENEWAL).unref();
+    life.#timer = setInterval(() => detach(life.#renew()), RENEWAL_INTERVAL_MS).unref();
     return life;
   }
 
@@ -165,7 +165,7 @@ class Life {
     const now = clocks();
     // One of them stands still while a machine sleeps, the other one is set at times.
     const age = Math.max(now.steady - this.#renewed.steady, now.wall - this.#renewed.wall);
-    this.#hasLapsed ||= age >= LAPSED;
+    this.#hasLapsed ||= age >= LAPSED_MS;
     return this.#hasLapsed;
   }
 
@@ -209,14 +209,14 @@ export async function allNotes(bucket: ObjectBucket): Promise<NotesOfLife[]> {
     const last = Math.max(...objects.map(({ modified }) => modified.getTime()));
     const age = now.getTime() - last;
     const notes = objects.map(({ key }) => key).filter((key) => key !== alive);
-    return { notes, age, isOver: age > DEAD, alive };
+    return { notes, age, isOver: age > DEAD_AFTER_MS, alive };
   });
 }
 
 /** In how many milliseconds a life that is not over may be. */
 export const untilOver = ({ age }: NotesOfLife): number =>
   // Servers report the time in whole seconds.
-  Math.max(0, DEAD - age) + 1000;
+  Math.max(0, DEAD_AFTER_MS - age) + 1000;
 
 export async function keysOf(bucket: ObjectBucket, note: string): Promise<string[]> {
   if (note.endsWith(NOTE)) {

@@ -6,11 +6,11 @@ import { StoreError } from "../../contract/store.js";
 
 // Clients of a server that may be slow, gone, or hanging: everything has an end.
 
-/** How long a connection may take to open, in milliseconds. */
-const CONNECT = 2000;
+/** How long a connection may take to open. */
+const CONNECT_TIMEOUT_MS = 2000;
 
-/** How long a connection that sends a part of a file may be silent, in milliseconds. */
-const SILENCE = 8000;
+/** How long a connection that sends a part of a file may be silent. */
+const SILENCE_TIMEOUT_MS = 8000;
 
 /** How many connections a process has at most for uploads and small requests, and for downloads. */
 const MAX_WRITES = 256;
@@ -45,7 +45,7 @@ function clientOf(
     // It would log requests with their signatures.
     logger: silent,
     requestHandler: {
-      connectionTimeout: CONNECT,
+      connectionTimeout: CONNECT_TIMEOUT_MS,
       socketTimeout: silence,
       httpAgent: new HttpAgent({ keepAlive: true, maxSockets }),
       httpsAgent: new HttpsAgent({ keepAlive: true, maxSockets }),
@@ -55,7 +55,7 @@ function clientOf(
 }
 
 export const writingClient = (options: BucketOptions): S3Client =>
-  clientOf(options, MAX_WRITES, SILENCE);
+  clientOf(options, MAX_WRITES, SILENCE_TIMEOUT_MS);
 
 /**
  * For downloads. A browser may stop reading a video for minutes, so their connections

@@ -28,8 +28,8 @@ const MODIFIED = "foyer-modified";
 
 const REMOVALS = 16;
 
-/** The time between two sweeps while there are no notes, in milliseconds. */
-const SWEEP_INTERVAL = 10_000;
+/** The time between two sweeps while there are no notes. */
+const SWEEP_INTERVAL_MS = 10_000;
 
 /** For how long an address of a file works, in seconds. */
 const LINK_LIFE = 3600;
@@ -148,7 +148,7 @@ export class S3Files implements FileStore {
 
   async sweep(isRecorded: (key: string) => Promise<boolean>): Promise<number> {
     await this.#work.sweep(async () => {});
-    let next = SWEEP_INTERVAL;
+    let next = SWEEP_INTERVAL_MS;
     for (const life of await allNotes(this.#bucket)) {
       if (!life.isOver) {
         next = Math.min(next, untilOver(life));

@@ -25,8 +25,8 @@ import {
 } from "../../local/disk.js";
 import { WorkFolder } from "../../local/work-folder.js";
 
-/** The time between two sweeps, in milliseconds. */
-const SWEEP_INTERVAL = 10 * 60_000;
+/** The time between two sweeps. */
+const SWEEP_INTERVAL_MS = 10 * 60_000;
 
 /** The file that names the folder. No key is equal to it. */
 const IDENTITY = ".foyer.json";
@@ -169,7 +169,7 @@ export class LocalFiles implements FileStore {
         if (!(await isRecorded(key))) await this.remove(key);
       }
     });
-    return SWEEP_INTERVAL;
+    return SWEEP_INTERVAL_MS;
   }
 
   async identify(): Promise<string> {

@@ -51,8 +51,8 @@ export class Identity {
   }
 }
 
-/** How long a process may be silent until it counts as ended, in milliseconds. */
-export const SILENCE = 4000;
+/** How long a process may be silent until it counts as ended. */
+export const SILENCE_TIMEOUT_MS = 4000;
 
 /** How many other processes are tracked at most. Further ones have no beginning and no end. */
 const MAX_PEERS = 10_000;
@@ -84,28 +84,28 @@ class Peers {
 
   endSilent(now: number): void {
     for (const [process, at] of this.#heard) {
-      if (now - at > SILENCE) this.end(process);
+      if (now - at > SILENCE_TIMEOUT_MS) this.end(process);
     }
   }
 }
 
-/** After how long a first connection that has failed is given up, in milliseconds. */
-const OPEN_TIMEOUT = 5000;
+/** After how long a first connection that has failed is given up. */
+const OPEN_TIMEOUT_MS = 5000;
 
 /** How often that time begins again while nothing has failed: a busy machine is slow to load the client. */
 const OPEN_ROUNDS = 4;
 
-/** How often silence is looked for, in milliseconds. */
-const TICK = 250;
+/** How often silence is looked for. */
+const TICK_INTERVAL_MS = 250;
 
 /** The number of ticks between two heartbeats of a process. */
 const BEAT = 4;
 
-/** How much time one tick counts for at most, in milliseconds. */
-const LONGEST_TICK = 1000;
+/** How much time one tick counts for at most. */
+const LONGEST_TICK_MS = 1000;
 
-/** How long the last message may take, in milliseconds. */
-const CLOSE_TIMEOUT = 1000;
+/** How long the last message may take. */
+const CLOSE_TIMEOUT_MS = 1000;
 
 interface ValkeyOptions {
   /** The address: `redis:`, `rediss:`, `valkey:` or `valkeys:`. */
@@ -182,7 +182,7 @@ export class ValkeyBus implements Bus {
       },
     });
     this.#outbox = new Outbox((channel, body) => this.#send(channel, "messages", body));
-    this.#ticker = setInterval(() => this.#tick(), TICK).unref();
+    this.#ticker = setInterval(() => this.#tick(), TICK_INTERVAL_MS).unref();
   }
 
   /**
@@ -196,7 +196,7 @@ export class ValkeyBus implements Bus {
       const timer = setInterval(() => {
         const isSlow = bus.#link.fault === undefined;
         if (++rounds === OPEN_ROUNDS || !isSlow) end(false);
-      }, OPEN_TIMEOUT);
+      }, OPEN_TIMEOUT_MS);
       const end = (isUp: boolean) => {
         clearInterval(timer);
         resolve(isUp);
@@ -249,7 +249,7 @@ export class ValkeyBus implements Bus {
     this.#outbox.flush();
     let timer: NodeJS.Timeout | undefined;
     const late = new Promise((resolve) => {
-      timer = setTimeout(resolve, CLOSE_TIMEOUT);
+      timer = setTimeout(resolve, CLOSE_TIMEOUT_MS);
     });
     await Promise.race([this.#say("bye"), late]);
     clearTimeout(timer);
@@ -259,11 +259,11 @@ export class ValkeyBus implements Bus {
 
   #tick(): void {
     const now = performance.now();
-    this.#time += Math.min(now - this.#tickedAt, LONGEST_TICK);
+    this.#time += Math.min(now - this.#tickedAt, LONGEST_TICK_MS);
     this.#tickedAt = now;
     if (++this.#ticks % BEAT === 0) this.#beat();
     this.#peers.endSilent(this.#time);
-    if (this.#link.client && this.#time - this.#echoedAt > SILENCE) {
+    if (this.#link.client && this.#time - this.#echoedAt > SILENCE_TIMEOUT_MS) {
       this.#connected = false;
       this.#link.cut(new Error(SILENT));
     }

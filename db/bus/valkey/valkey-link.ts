@@ -1,12 +1,12 @@
 import { setTimeout as delay } from "node:timers/promises";
 import { detach } from "../../runtime.js";
 
-/** How long a connection may take until it is used, in milliseconds. */
-const CONNECT_TIMEOUT = 3000;
+/** How long a connection may take until it is used. */
+const CONNECT_TIMEOUT_MS = 3000;
 
-/** How long the link waits before it connects again, in milliseconds: at first, and at most. */
-const FIRST_PAUSE = 50;
-const LONGEST_PAUSE = 1000;
+/** How long the link waits before it connects again: at first, and at most. */
+const FIRST_PAUSE_MS = 50;
+const LONGEST_PAUSE_MS = 1000;
 
 export const SILENT = "No answer.";
 
@@ -22,7 +22,7 @@ const connectTo = (createClient: CreateClient, url: string) =>
     // This protocol lets one connection listen and send commands.
     RESP: 3,
     // The link reconnects itself: the client would resend lost messages.
-    socket: { connectTimeout: CONNECT_TIMEOUT, reconnectStrategy: false },
+    socket: { connectTimeout: CONNECT_TIMEOUT_MS, reconnectStrategy: false },
     disableOfflineQueue: true,
     commandsQueueMaxLength: MAX_COMMANDS,
     // A timer for each command costs more than the command.
@@ -74,10 +74,10 @@ export class Link {
   async #keep(): Promise<void> {
     // It is installed only where VALKEY_URL is set.
     const { createClient } = await import("@redis/client");
-    let pause = FIRST_PAUSE;
+    let pause = FIRST_PAUSE_MS;
     while (!this.#closed) {
       const wasUp = await this.#connection(createClient);
-      pause = wasUp ? FIRST_PAUSE : Math.min(2 * pause, LONGEST_PAUSE);
+      pause = wasUp ? FIRST_PAUSE_MS : Math.min(2 * pause, LONGEST_PAUSE_MS);
       if (this.#closed) return;
       // Many nodes lose their connections at the same time.
       const wait = pause * (0.5 + Math.random() / 2);
@@ -95,7 +95,7 @@ export class Link {
       await new Promise<never>((_, reject) => {
         this.#cut = reject;
         const late = () => reject(new Error(SILENT));
-        timer = setTimeout(late, CONNECT_TIMEOUT);
+        timer = setTimeout(late, CONNECT_TIMEOUT_MS);
         opened.on("error", reject);
         this.#begin(opened).then(() => clearTimeout(timer), reject);
       });

@@ -7,7 +7,7 @@ import { absent } from "../../rules/preconditions.js";
 import { foldedNameOf, IS_KNOWN, toUser, USER_COLUMNS, type UserRow } from "../../rules/rows.js";
 import {
   foldedFieldsOf,
-  INACTIVE,
+  INACTIVE_AFTER_MS,
   isInactive,
   kindOf,
   MAX_BLOCKED,
@@ -36,7 +36,7 @@ const entering = (name: "token_id" | "client_id") =>
   `UPDATE users SET last_seen = $4, last_login = coalesce($5, last_login)
    WHERE world_id = $1 AND foyer_digest(${name}) = foyer_digest($2) AND ${name} = $2
      AND traits = $3 AND moderation_state <> 'banned'
-     AND (CAST($5 AS BIGINT) IS NULL OR last_login >= $5 - ${INACTIVE})
+     AND (CAST($5 AS BIGINT) IS NULL OR last_login >= $5 - ${INACTIVE_AFTER_MS})
    RETURNING ${USER_COLUMNS}`;
 
 const ENTER_BY_TOKEN = entering("token_id");

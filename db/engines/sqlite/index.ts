@@ -22,7 +22,7 @@ import { memorySource, unnamedSource } from "./copies/sqlite-dump.js";
 import { OwnSearcher, Searcher } from "./engine/searcher.js";
 import {
   bytesOf,
-  LOCK_TIMEOUT,
+  LOCK_TIMEOUT_MS,
   openForReading,
   openForWriting,
   type OpeningOptions,
@@ -92,7 +92,7 @@ function storeIn(
   {
     clock = processClock,
     runner,
-    lockTimeout = LOCK_TIMEOUT,
+    lockTimeout = LOCK_TIMEOUT_MS,
     author = SERVER,
     audits = true,
     onAppended = () => undefined,

@@ -5,7 +5,7 @@ import t from "tap";
 import { Pool } from "../../../db/engines/postgres/engine/pool.js";
 import { lockOfWorld } from "../../../db/engines/postgres/engine/postgres-sql.js";
 import { INDEX } from "../../../db/log/entries.js";
-import { INACTIVE } from "../../../db/rules/user-rows.js";
+import { INACTIVE_AFTER_MS } from "../../../db/rules/user-rows.js";
 import { keyOf, until, worldOf } from "../../support/helper.js";
 import { sharedDatabases } from "../../support/servers/postgres.js";
 import type { Proxy } from "../../support/servers/proxy.js";
@@ -307,7 +307,7 @@ void t.test("cachedUsers", { skip: NO_SERVERS }, async (t) => {
     await reader.users.get("demo", id);
     await writer.db.sql.run("UPDATE users SET last_login = last_login - $2::bigint WHERE id = $1", [
       id,
-      INACTIVE + 1,
+      INACTIVE_AFTER_MS + 1,
     ]);
     const { last_login } = await writer.users.enter("demo", guest("dora"));
     await caughtUp(reader);

@@ -2,17 +2,17 @@ import pg from "pg";
 import { addressOf } from "../../../choice.js";
 import { StoreError, type StoreProblem } from "../../../contract/store.js";
 
-/** How long a connection of a server may take until it is open, in milliseconds. */
-const CONNECT_TIMEOUT = 1500;
+/** How long a connection of a server may take until it is open. */
+const CONNECT_TIMEOUT_MS = 1500;
 
 /** After how many milliseconds of silence the other side has to prove that it is there. */
 const KEEPALIVE = 5000;
 
-/** How long the end of a connection may take, in milliseconds. */
-export const END_TIMEOUT = 1500;
+/** How long the end of a connection may take. */
+export const END_TIMEOUT_MS = 1500;
 
 /** How connections of Foyer are made. @param timeout how long one may take, in milliseconds. */
-export const configOf = (url: string, timeout = CONNECT_TIMEOUT): pg.ClientConfig => ({
+export const configOf = (url: string, timeout = CONNECT_TIMEOUT_MS): pg.ClientConfig => ({
   connectionString: withStrictTls(url),
   application_name: "foyer",
   keepAlive: true,
@@ -67,7 +67,7 @@ export function lineOf(error: unknown): string {
 
 /** Ends a connection in order. A database that does not answer does not hold that up. */
 export async function end(client: pg.Client): Promise<void> {
-  const timer = setTimeout(() => cut(client), END_TIMEOUT);
+  const timer = setTimeout(() => cut(client), END_TIMEOUT_MS);
   await client.end().catch(() => {});
   clearTimeout(timer);
 }

@@ -1,39 +1,39 @@
 import pg from "pg";
 import type { PoolHealth } from "../../../contract/engines.js";
 import { StoreError } from "../../../contract/store.js";
-import { cut, END_TIMEOUT, explain, limited, notConnected } from "./pg-client.js";
+import { cut, END_TIMEOUT_MS, explain, limited, notConnected } from "./pg-client.js";
 
-/** How long a request waits for a connection, in milliseconds. */
-const TIMEOUT = 2000;
+/** How long a request waits for a connection. */
+const ACQUIRE_TIMEOUT_MS = 2000;
 
-/** How long PostgreSQL may work on a statement, and wait for a lock in it, in milliseconds. */
-const STATEMENT_TIMEOUT = 30_000;
+/** How long PostgreSQL may work on a statement, and wait for a lock in it. */
+const STATEMENT_TIMEOUT_MS = 30_000;
 const LOCK_TIMEOUT = 8000;
 
 /**
- * The time that the limits of PostgreSQL leave for the network, in milliseconds. PostgreSQL keeps its
+ * The time that the limits of PostgreSQL leave for the network. PostgreSQL keeps its
  * own limits, so an answer that is later than that never comes: the connection is dead.
  */
-const MARGIN = 2000;
+const MARGIN_MS = 2000;
 
 /** How long answers may take, in milliseconds. Then the connection is given up. */
 export const DEADLINES = {
-  statement: STATEMENT_TIMEOUT + MARGIN,
+  statement: STATEMENT_TIMEOUT_MS + MARGIN_MS,
   /** Of a statement that only waits for locks. */
-  locks: (count: number) => count * LOCK_TIMEOUT + MARGIN,
+  locks: (count: number) => count * LOCK_TIMEOUT + MARGIN_MS,
   /** PostgreSQL has no limit for a commit, which waits for the disk and for standbys. */
   commit: 15_000,
 };
 
-/** How long a statement may take that no transaction may contain, in milliseconds. */
-const ALONE_TIMEOUT = 3_600_000;
+/** How long a statement may take that no transaction may contain. */
+const ALONE_TIMEOUT_MS = 3_600_000;
 
 // A node that was stopped or cut off in a transaction must not keep the lock of a world for
 // long. Numbers without a unit are milliseconds, or seconds where TCP counts.
 const SETTINGS = Object.entries({
   // To compile a statement takes longer than to run any of these.
   jit: "off",
-  statement_timeout: STATEMENT_TIMEOUT,
+  statement_timeout: STATEMENT_TIMEOUT_MS,
   lock_timeout: LOCK_TIMEOUT,
   idle_in_transaction_session_timeout: "5s",
   tcp_keepalives_idle: "5",
@@ -45,7 +45,7 @@ const SETTINGS = Object.entries({
 
 /** Gives a connection the limits of Foyer. */
 export const prepare = (client: pg.ClientBase): Promise<unknown> =>
-  client.query(limited(SETTINGS, MARGIN));
+  client.query(limited(SETTINGS, MARGIN_MS));
 
 /** The connections of a process for its statements, and not the one with the heartbeat. */
 export class Pool {
@@ -101,8 +101,8 @@ export class Pool {
   /** Runs a statement that no transaction may contain, and that may take an hour. */
   alone(statement: string): Promise<void> {
     return this.with(async (client) => {
-      await client.query(`SET statement_timeout = ${ALONE_TIMEOUT}`);
-      await client.query(limited(statement, ALONE_TIMEOUT + MARGIN));
+      await client.query(`SET statement_timeout = ${ALONE_TIMEOUT_MS}`);
+      await client.query(limited(statement, ALONE_TIMEOUT_MS + MARGIN_MS));
       await prepare(client);
     });
   }
@@ -125,7 +125,7 @@ export class Pool {
   /** Closes all connections. @param isUp whether the database answers. */
   async close(isUp: boolean): Promise<void> {
     if (!isUp) this.#cutAll();
-    const timer = setTimeout(() => this.#cutAll(), END_TIMEOUT);
+    const timer = setTimeout(() => this.#cutAll(), END_TIMEOUT_MS);
     await this.#pool.end();
     clearTimeout(timer);
   }
@@ -144,7 +144,7 @@ export class Pool {
     const pool = new pg.Pool({
       ...this.#config,
       max: this.#size,
-      connectionTimeoutMillis: TIMEOUT,
+      connectionTimeoutMillis: ACQUIRE_TIMEOUT_MS,
       query_timeout: DEADLINES.statement,
       idleTimeoutMillis: 60_000,
       allowExitOnIdle: true,

@@ -8,17 +8,17 @@ import { type Clock, detach, processClock } from "../../../runtime.js";
 /** The most worlds that are followed for what is cached of them. */
 const MAX_FOLLOWED = 1000;
 
-/** How long a world is followed after the last read of it, in milliseconds. */
-const IDLE = 60_000;
+/** How long a world is followed after the last read of it. */
+const FOLLOW_IDLE_MS = 60_000;
 
-/** How often idle worlds are looked for, and how long a world stays at least, in milliseconds. */
-const PATROL = 10_000;
+/** How often idle worlds are looked for, and how long a world stays at least. */
+const PATROL_INTERVAL_MS = 10_000;
 
 /**
- * For how long users are kept at most, in milliseconds. Most logins of a known user append no
+ * For how long users are kept at most. Most logins of a known user append no
  * entry, so other nodes have an older `last_login`. It tells who is inactive, which takes far longer.
  */
-const USERS_KEPT = 3_600_000;
+const USERS_KEPT_MS = 3_600_000;
 
 /** The worlds whose logs are followed for what is cached of them. */
 class FollowedWorlds {
@@ -34,7 +34,7 @@ class FollowedWorlds {
 
   /**
    * @param gaveUp gets each world that is not followed any more.
-   * @param aged is called each {@link USERS_KEPT}.
+   * @param aged is called each {@link USERS_KEPT_MS}.
    */
   constructor(events: LogEvents, clock: Clock, gaveUp: (world: string) => void, aged: () => void) {
     this.#events = events;
@@ -58,7 +58,7 @@ class FollowedWorlds {
     if (world === INDEX || this.#read.has(world)) return;
     if (this.#read.size >= MAX_FOLLOWED) {
       const [[oldest, time]] = this.#read as unknown as [[string, number]];
-      if (this.#clock.now() - time < PATROL) return;
+      if (this.#clock.now() - time < PATROL_INTERVAL_MS) return;
       this.#giveUp(oldest);
     }
     this.#touch(world);
@@ -75,10 +75,10 @@ class FollowedWorlds {
   }
 
   #giveUpLater(): void {
-    this.#stop = this.#clock.after(PATROL, () => {
+    this.#stop = this.#clock.after(PATROL_INTERVAL_MS, () => {
       const now = this.#clock.now();
-      const since = now - IDLE;
-      if (now - this.#renewed >= USERS_KEPT) {
+      const since = now - FOLLOW_IDLE_MS;
+      if (now - this.#renewed >= USERS_KEPT_MS) {
         this.#renewed = now;
         this.#aged();
       }

@@ -30,8 +30,8 @@ import { type Job, Lanes, transact, type WriteOptions } from "./transaction.js";
 /** How many searches of a process run at once. Each keeps a CPU of the database busy. */
 const MAX_SEARCHES = 2;
 
-/** How long a statement of an upgrade may take, in milliseconds. */
-const UPGRADE_TIMEOUT = 3_600_000;
+/** How long a statement of an upgrade may take. */
+const UPGRADE_TIMEOUT_MS = 3_600_000;
 
 /** A write, which touches nothing but the database. */
 export type Write<T> = (sql: Sql, log: Log) => Promise<T>;
@@ -115,7 +115,7 @@ export class Database {
   ): Promise<Database> {
     try {
       const config = configOf(url);
-      const client = clientOf({ ...config, query_timeout: UPGRADE_TIMEOUT });
+      const client = clientOf({ ...config, query_timeout: UPGRADE_TIMEOUT_MS });
       let id: string;
       try {
         await open(client);

@@ -146,18 +146,21 @@ export async function expectVersion(client: pg.Client): Promise<void> {
   }
 }
 
-/** How long a connection may take, in milliseconds. */
-const CONNECT_TIMEOUT = 5000;
+/** How long a connection may take. */
+const CONNECT_TIMEOUT_MS = 5000;
 
-/** How long an answer may take, in milliseconds: an index of a large table takes minutes. */
-const EXCHANGE_TIMEOUT = 3_600_000;
+/** How long an answer may take: an index of a large table takes minutes. */
+const EXCHANGE_TIMEOUT_MS = 3_600_000;
 
 /**
  * A connection for long work. It is of no pool, and the server has no limits for it.
  * @throws {StoreError} `unusable` with one line for the operator.
  */
 export async function connect(url: string): Promise<pg.Client> {
-  const client = clientOf({ ...configOf(url, CONNECT_TIMEOUT), query_timeout: EXCHANGE_TIMEOUT });
+  const client = clientOf({
+    ...configOf(url, CONNECT_TIMEOUT_MS),
+    query_timeout: EXCHANGE_TIMEOUT_MS,
+  });
   try {
     await open(client);
     // The server may have limits for all others.

@@ -12,16 +12,16 @@ import {
 import type { Database } from "../engine/postgres-database.js";
 
 /**
- * How long a read may take, in milliseconds. It is repeated on another connection, as a
+ * How long a read may take. It is repeated on another connection, as a
  * silently dead one must not stop the follower.
  */
-const DEADLINE = 3000;
+const READ_TIMEOUT_MS = 3000;
 
 /** How many entries one transaction deletes. */
 const SLICE = 1000;
 
-/** How long the log keeps hidden texts in entries, and the log of a deleted world, in milliseconds. */
-const KEPT = 3_600_000;
+/** How long the log keeps hidden texts in entries, and the log of a deleted world. */
+const KEPT_FOR_MS = 3_600_000;
 
 const HEADS = `SELECT coalesce(seq, 0) AS seq, coalesce(tag, 0) AS tag
   FROM unnest($1::text[]) WITH ORDINALITY AS named (world, place)
@@ -75,7 +75,7 @@ const GONE = `SELECT world_id FROM log_heads WHERE world_id <> ''
 
 /** The logs in a PostgreSQL database. */
 export const logStore = (db: Database): LogStore => ({
-  heads: (worlds) => db.soon(DEADLINE).all<Position>(HEADS, [worlds]),
+  heads: (worlds) => db.soon(READ_TIMEOUT_MS).all<Position>(HEADS, [worlds]),
 
   since: (world, seq, limit) =>
     db.snapshot(async (sql) => {
@@ -85,7 +85,7 @@ export const logStore = (db: Database): LogStore => ({
       const isNew = place && place.seq > seq;
       const last = place?.seq ?? 0;
       return { tag, entries: isNew ? await readEntries(sql, world, seq, limit, last) : [] };
-    }, DEADLINE),
+    }, READ_TIMEOUT_MS),
 
   history: historyOf(db),
 
@@ -96,7 +96,7 @@ export const logStore = (db: Database): LogStore => ({
     if (world !== INDEX) return count === SLICE;
     // No process follows the log of a deleted world for long, and no list has that world.
     for (const gone of await db.sql.column<string>(GONE)) {
-      count = Math.max(count, await pruneLog(db, gone, Date.now() - KEPT));
+      count = Math.max(count, await pruneLog(db, gone, Date.now() - KEPT_FOR_MS));
     }
     return count === SLICE;
   },
@@ -107,7 +107,7 @@ function historyOf(db: Database): () => Promise<History | undefined> {
   let mayAsk: boolean | undefined;
   let last: History | undefined;
   return async () => {
-    const sql = db.soon(DEADLINE);
+    const sql = db.soon(READ_TIMEOUT_MS);
     mayAsk ??= Boolean(await sql.value(MAY_ASK));
     if (!mayAsk) return undefined;
     const found = await sql.one<History | { name: null }>(HISTORY);
@@ -119,7 +119,7 @@ function historyOf(db: Database): () => Promise<History | undefined> {
 /** Prunes a slice. @returns how many entries are gone. */
 const pruneLog = (db: Database, world: string, before: number, audited = 0) =>
   db.write(world, async (sql, log) => {
-    const erased = await sql.run(ERASE_OLD_DATA, [world, Date.now() - KEPT]);
+    const erased = await sql.run(ERASE_OLD_DATA, [world, Date.now() - KEPT_FOR_MS]);
     const forgotten = audited > before ? await sql.run(FORGET, [world, Math.ceil(audited)]) : 0;
     if (erased + forgotten > 0) log.erased("log");
     if (forgotten === SLICE) return SLICE;

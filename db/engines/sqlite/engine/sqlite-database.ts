@@ -9,13 +9,13 @@ import { latestVersion } from "../../../schema/migrations.js";
 import {
   migrate,
   schemaVersionOf,
-  UPGRADE_TIMEOUT,
+  UPGRADE_TIMEOUT_MS,
   upgradeFile,
   versionIn,
 } from "./sqlite-upgrade.js";
 
-/** How long a writer waits for the lock of another process by default, in milliseconds. */
-export const LOCK_TIMEOUT = 2000;
+/** How long a writer waits for the lock of another process by default. */
+export const LOCK_TIMEOUT_MS = 2000;
 
 /** The size to which the write-ahead log is cut after a checkpoint, in bytes. */
 const LOG_KEPT = 64 * 1024 * 1024;
@@ -41,7 +41,7 @@ export interface OpeningOptions {
  */
 export function openForWriting(
   dataDir: string,
-  { upgrade = true, log = () => {}, lockTimeout = LOCK_TIMEOUT }: OpeningOptions = {},
+  { upgrade = true, log = () => {}, lockTimeout = LOCK_TIMEOUT_MS }: OpeningOptions = {},
 ): Connection {
   return explainOpening(dataDir, () => {
     mkdirSync(dataDir, { recursive: true, mode: 0o700 });
@@ -49,7 +49,7 @@ export function openForWriting(
     const file = fileOf(dataDir);
     createForOwner(file);
     if (upgrade) upgradeFile(file, log);
-    const db = new Database(file, { timeout: UPGRADE_TIMEOUT });
+    const db = new Database(file, { timeout: UPGRADE_TIMEOUT_MS });
     try {
       // This check comes first, because the mode of the journal is written to the file.
       const version = schemaVersionOf(db);
@@ -174,7 +174,7 @@ export function openForReading(dataDir: string): Connection {
  * not wait for it: of several processes that open it at once, some would fail.
  */
 function turnToWal(db: Connection): void {
-  const deadline = performance.now() + LOCK_TIMEOUT;
+  const deadline = performance.now() + LOCK_TIMEOUT_MS;
   for (;;) {
     try {
       db.pragma("journal_mode = WAL");
@@ -196,7 +196,7 @@ function turnToWal(db: Connection): void {
 export function openForInspection(dataDir: string): Connection {
   refuseMissing(dataDir);
   return explainOpening(dataDir, () => {
-    const db = new Database(fileOf(dataDir), { timeout: LOCK_TIMEOUT });
+    const db = new Database(fileOf(dataDir), { timeout: LOCK_TIMEOUT_MS });
     try {
       const version = schemaVersionOf(db);
       if (version === 0) throw new StoreError("unusable", "it is empty");

@@ -48,7 +48,7 @@ export function schemaVersionOf(db: Connection): number {
  * @throws {StoreError} `unusable` if it fails, or if another process has it open.
  */
 export function upgradeFile(file: string, log: (line: string) => void): void {
-  const deadline = performance.now() + PATIENCE;
+  const deadline = performance.now() + CLOSE_WAIT_MS;
   for (;;) {
     const version = versionIn(file);
     nameCopies(file, version, log);
@@ -77,11 +77,11 @@ export function upgradeFile(file: string, log: (line: string) => void): void {
   }
 }
 
-/** How long an upgrade waits for commands that have the database open, in milliseconds. */
-const PATIENCE = 3000;
+/** How long an upgrade waits for commands that have the database open. */
+const CLOSE_WAIT_MS = 3000;
 
-/** How long another process may take to upgrade, in milliseconds. */
-export const UPGRADE_TIMEOUT = 10 * 60 * 1000;
+/** How long another process may take to upgrade. */
+export const UPGRADE_TIMEOUT_MS = 10 * 60 * 1000;
 
 /** Waits, but not always for the same time, as two may wait for each other. */
 const pause = () =>
@@ -89,7 +89,7 @@ const pause = () =>
 
 /** The version of a database file, once no process upgrades it. */
 export function versionIn(file: string): number {
-  const db = new Database(file, { timeout: UPGRADE_TIMEOUT });
+  const db = new Database(file, { timeout: UPGRADE_TIMEOUT_MS });
   try {
     return schemaVersionOf(db);
   } finally {

@@ -15,8 +15,8 @@ import {
 } from "./write-calls.js";
 import { ownRunner, type Runner, type StartRunner, threadRunner } from "./write-runner.js";
 
-/** How long patient items gather, in milliseconds. */
-const WINDOW = 8;
+/** How long patient items gather. */
+const GATHER_WINDOW_MS = 8;
 
 /** The most items that are delivered at once while none is urgent. */
 const MAX_GATHERED = 500;
@@ -29,7 +29,7 @@ const MAX_URGENT = 8;
  *
  * An urgent item leaves at the end of this turn of the event loop, with everything
  * that came before it. So does a patient item, unless there is a crowd: then it waits
- * until {@link WINDOW} has passed since the last delivery, and others join it. Items
+ * until {@link GATHER_WINDOW_MS} has passed since the last delivery, and others join it. Items
  * are a crowd when one comes before the last one is dealt with. A caller that waits for
  * each result before the next item is no crowd, and is never held up.
  */
@@ -62,7 +62,7 @@ class Gathering<T> {
     if (busy || count > 1) this.#crowded = true;
     if (count === MAX_GATHERED) this.flush();
     if (count > 1) return;
-    const wait = this.#crowded ? this.#deliveredAt + WINDOW - this.#clock.now() : 0;
+    const wait = this.#crowded ? this.#deliveredAt + GATHER_WINDOW_MS - this.#clock.now() : 0;
     if (wait > 0) this.#stopWaiting = this.#clock.after(wait, this.flush, true);
     else this.#leave();
   }
@@ -88,8 +88,8 @@ class Gathering<T> {
   };
 }
 
-/** After how long without a write the thread ends, in milliseconds. An idle one takes some MiB. */
-const IDLE = 20_000;
+/** After how long without a write the thread ends. An idle one takes some MiB. */
+const IDLE_TIMEOUT_MS = 20_000;
 
 interface WriterOptions extends WriteOptions {
   clock: Clock;
@@ -268,7 +268,14 @@ export class Writer {
   };
 
   #start(): Runner {
-    const { onWritten, onAppended, onErased, runner, idle = IDLE, ...rest } = this.#options;
+    const {
+      onWritten,
+      onAppended,
+      onErased,
+      runner,
+      idle = IDLE_TIMEOUT_MS,
+      ...rest
+    } = this.#options;
     const { clock: _clock, startsHere: _startsHere, ...options } = rest;
     const start = runner ?? (this.#isServing ? threadRunner : ownRunner);
     this.#hasBegun = false;

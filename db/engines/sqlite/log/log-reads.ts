@@ -62,8 +62,8 @@ export function logReads(db: Connection, sql: Sql) {
 /** How many entries one slice deletes. */
 const SLICE = 1000;
 
-/** How long the log keeps texts in entries, and the log of a deleted world, in milliseconds. */
-const KEPT = 60 * 60 * 1000;
+/** How long the log keeps texts in entries, and the log of a deleted world. */
+const KEPT_FOR_MS = 60 * 60 * 1000;
 
 /**
  * How far from an entry with data no row is deleted, in rows. SQLite merges pages that
@@ -138,7 +138,7 @@ export function logPruning(db: Connection, log: WriteLog) {
   return {
     /** @see LogStore.prune */
     pruneLog(worldId: string, before: number, audited: number): boolean {
-      const lately = Date.now() - KEPT;
+      const lately = Date.now() - KEPT_FOR_MS;
       if (blank.run(lately).changes > 0) log.erased();
       const forgotten = audited > before ? forget.run(worldId, audited).changes : 0;
       if (forgotten > 0) log.erased();
