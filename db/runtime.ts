@@ -1,4 +1,5 @@
 import { randomFillSync } from "node:crypto";
+import { Worker } from "node:worker_threads";
 
 /** The clock that waiting code uses. The simulation replaces it. */
 export interface Clock {
@@ -72,3 +73,7 @@ export const processRandom: Random = {
 export function detach(work: Promise<unknown>): void {
   work.catch((error: unknown) => process.emitWarning(String((error as Error)?.stack ?? error)));
 }
+
+/** Starts a thread. Options of the process, such as what to preload, do not apply to it. */
+export const startThread = (file: URL, workerData: unknown): Worker =>
+  new Worker(file, { workerData, execArgv: [], env: { ...process.env, NODE_OPTIONS: "" } });

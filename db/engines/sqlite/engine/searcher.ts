@@ -1,9 +1,10 @@
-import { Worker } from "node:worker_threads";
+import type { Worker } from "node:worker_threads";
 import type { Database as Connection } from "better-sqlite3";
 import { StoreError, type StoreProblem } from "../../../contract/store.js";
 import type { Found, SearchKind, Wanted } from "../../../domains/domain.js";
 import { runSearch, SearchQueue } from "../../../domains/searches.js";
 import { isInField } from "../../../rules/user-rows.js";
+import { startThread } from "../../../runtime.js";
 import { sqlOn } from "./sqlite-sql.js";
 
 /** Runs searches on a connection. */
@@ -85,11 +86,8 @@ export class Searcher {
   }
 
   #start(): Worker {
-    const worker = new Worker(new URL("./search-thread.js", import.meta.url), {
-      workerData: { dataDir: this.#dataDir },
-      // Options of the process, such as what to preload, do not apply to this thread.
-      execArgv: [],
-      env: { ...process.env, NODE_OPTIONS: "" },
+    const worker = startThread(new URL("./search-thread.js", import.meta.url), {
+      dataDir: this.#dataDir,
     });
     let reason = "The search ended.";
     worker.on("message", (result: SearchResult) => {

@@ -1,7 +1,6 @@
-import { Worker } from "node:worker_threads";
 import type { Database as Connection } from "better-sqlite3";
 import { StoreError } from "../../../contract/store.js";
-import { nextTurn, processClock } from "../../../runtime.js";
+import { nextTurn, processClock, startThread } from "../../../runtime.js";
 import { logPruning } from "../log/log-reads.js";
 import { eventAppending, type SentHint, WriteLog } from "../log/log-writes.js";
 import { openForWriting, storeErrorOf } from "./sqlite-database.js";
@@ -219,12 +218,7 @@ export type StartRunner = (options: WriteOptions, events: RunnerEvents) => Runne
 
 /** Runs writes in a thread of their own, as they wait for the disk. */
 export function threadRunner(options: WriteOptions, { onReport, onEnd }: RunnerEvents): Runner {
-  const worker = new Worker(new URL("./writer-thread.js", import.meta.url), {
-    workerData: options,
-    // Options of the process, such as what to preload, do not apply to this thread.
-    execArgv: [],
-    env: { ...process.env, NODE_OPTIONS: "" },
-  });
+  const worker = startThread(new URL("./writer-thread.js", import.meta.url), options);
   let reason: string | undefined;
   worker.on("message", onReport);
   worker.on("error", ({ message }) => (reason = message));

@@ -1,6 +1,6 @@
-import { Worker } from "node:worker_threads";
+import type { Worker } from "node:worker_threads";
 import type { Eraser, Round, Urgency } from "../../../erasure/erasure-job.js";
-import { detach } from "../../../runtime.js";
+import { detach, startThread } from "../../../runtime.js";
 
 /** After how long without work the thread ends, in milliseconds. An idle one takes some MiB. */
 const REST_MS = 20_000;
@@ -63,12 +63,7 @@ export class ThreadedEraser implements Eraser {
   }
 
   #start(): Worker {
-    const worker = new Worker(new URL("./eraser-thread.js", import.meta.url), {
-      workerData: this.#data,
-      // Options of the process, such as what to preload, do not apply to this thread.
-      execArgv: [],
-      env: { ...process.env, NODE_OPTIONS: "" },
-    });
+    const worker = startThread(new URL("./eraser-thread.js", import.meta.url), this.#data);
     // `run` reports the error to its caller. Without a listener, it would end the process.
     worker.on("error", () => {});
     worker.unref();
