@@ -2,13 +2,13 @@ import { exportJWK, generateKeyPair } from "jose";
 import type { Page } from "playwright-core";
 import { Webhook } from "standardwebhooks";
 import type { Test } from "tap";
-import { startProvider } from "../support/provider.js";
-import { receiver } from "../support/receiver.js";
 import { keyOf, until } from "../support/helper.js";
-import { browserKeys, pushService } from "../support/push-service.js";
+import { startProvider } from "../support/provider.js";
+import { browserKeys, pushService, receiver } from "../support/receiver.js";
 import { say } from "./furnish.js";
 import { type Bearer, Site, type Visitor, type World } from "./kit.js";
-import t, { nightly } from "./tap.js";
+import t from "./tap.js";
+import { nightly } from "./tap.js";
 
 // The pages of the console for webhooks and for providers of OpenID Connect.
 

@@ -1,5 +1,5 @@
 import { WebSocket } from "ws";
-import type { Joined, Question, Told } from "./crowd.js";
+import type { Joined, Question, Told } from "./talk.js";
 
 // A process with many websockets. Each logs in as a user, enters a room, subscribes to
 // its channel, and does it again at another node when its connection ends. It counts

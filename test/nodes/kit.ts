@@ -4,9 +4,8 @@ import type { Client } from "../../conformance/client.js";
 import { keyOf, tokenOf } from "../support/helper.js";
 import { NIGHT } from "../support/night.js";
 import { demo, type Server, type ServerNode, startServer } from "../support/server.js";
-import type { Links, OwnServers } from "../support/servers/own.js";
+import type { Links, OwnServers } from "../support/servers/stack.js";
 import { type Answer, request } from "../system/requests.js";
-
 export { NIGHT } from "../support/night.js";
 
 // Nodes on one PostgreSQL, one Valkey and one bucket, and what happens to them.

@@ -1,10 +1,12 @@
+import { type ChildProcess, fork } from "node:child_process";
+import { once } from "node:events";
+import { join } from "node:path";
 import type { Test } from "tap";
 import type { Live } from "../../client/index.js";
 import { liveOf } from "../protocol/client/house.js";
 import { Chatter, verify, writeUntil } from "../support/chatter.js";
 import { keyOf, tokenOf } from "../support/helper.js";
-import { startBalancer } from "./balancer.js";
-import { Crowd } from "./crowd.js";
+import { startBalancer } from "../support/servers/proxy.js";
 import { createRoom, type Node, SECONDS, within, WORLD } from "./kit.js";
 
 // A conversation over several nodes: people who speak and come back by way of a load
@@ -15,7 +17,7 @@ const SPEAKERS = 4;
 const PAUSE = 200;
 
 /** A user with a token, over the client of this project. */
-export const liveAt = (t: Test, port: number, uid: string): Live =>
+const liveAt = (t: Test, port: number, uid: string): Live =>
   liveOf(
     t,
     { baseUrl: `http://127.0.0.1:${port}` },
@@ -151,5 +153,74 @@ export class Talk {
     })().catch((error: unknown) => {
       if (!this.#isOver) this.t.fail(error as Error);
     });
+  }
+}
+
+/** How a crowd joins. */
+export interface Joined {
+  do: "join";
+  /** Their names begin with it. */
+  name: string;
+  count: number;
+  /** The nodes: all begin at the first one, and go on to the next when a connection ends. */
+  ports: number[];
+  world: string;
+  /** The room that they enter, and its channel. */
+  channel: string;
+}
+
+/** What the process of a crowd is asked. */
+export type Question =
+  Joined | { do: "count"; last: number } | { do: "compare"; expected: number[] } | { do: "leave" };
+
+/** How what came differs from what there is. */
+export interface Told {
+  /** How many clients missed an event, got one twice, or got them in another order. */
+  faults: number;
+  /** What one of them got. */
+  first: string;
+}
+
+/** Many websockets in a process of their own. */
+export class Crowd {
+  readonly #process: ChildProcess;
+
+  private constructor(process: ChildProcess) {
+    this.#process = process;
+  }
+
+  /** Resolves when all of them have subscribed. */
+  static async join(t: Test, options: Omit<Joined, "do">): Promise<Crowd> {
+    const program = join(import.meta.dirname, "crowd-process.js");
+    // tap puts a loader into the environment of every child.
+    const env = { PATH: process.env.PATH };
+    const child = fork(program, { env, execArgv: [] });
+    t.teardown(() => child.kill("SIGKILL"));
+    const crowd = new Crowd(child);
+    await crowd.#ask({ do: "join", ...options });
+    return crowd;
+  }
+
+  /** How many are subscribed now and have got everything up to an event. */
+  count(last = 0): Promise<number> {
+    return this.#ask({ do: "count", last });
+  }
+
+  /** Compares what each has got with all events that there are, up to the last of these. */
+  compare(expected: number[]): Promise<Told> {
+    return this.#ask({ do: "compare", expected });
+  }
+
+  leave(): Promise<void> {
+    return this.#ask({ do: "leave" });
+  }
+
+  async #ask<T>(question: Question): Promise<T> {
+    this.#process.send(question);
+    const [{ result, error }] = (await once(this.#process, "message")) as [
+      { result: T; error?: string },
+    ];
+    if (error !== undefined) throw new Error(error);
+    return result;
   }
 }

@@ -2,14 +2,19 @@ import { copyFileSync, mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync
 import { writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
+import Database from "better-sqlite3";
 import type { Test } from "tap";
-import { openEngines } from "../../db/open.js";
+import type { FileRecord, ListedUser, RoomValue, Store } from "../../db/contract/store.js";
+import type { Value } from "../../db/copies/tables.js";
 import {
   openSqliteStore,
   type SqliteOptions,
   type SqliteStore,
 } from "../../db/engines/sqlite/index.js";
+import { openEngines } from "../../db/open.js";
+import type { Room } from "../../schemas/rooms.js";
 import type { World } from "../../schemas/worlds.js";
+import { until } from "./helper.js";
 import { servers } from "./shared.js";
 import { chooseEngine, engineOf, enginesOf } from "./stack.js";
 
@@ -41,7 +46,7 @@ export const putDatabase = (dataDir: string, worlds: readonly World[]): Promise<
  * @param make makes the database in a folder, and closes it; called for the first
  *   copy only.
  */
-export async function putPrepared(
+async function putPrepared(
   dataDir: string,
   key: string,
   make: (folder: string) => Promise<void>,
@@ -84,9 +89,6 @@ async function bytesOf(make: (folder: string) => Promise<void>): Promise<Buffer>
   }
 }
 
-/** Puts a database without worlds into a folder: to make the tables takes longer than most tests. */
-export const putEmpty = (dataDir: string): Promise<void> => putDatabase(dataDir, []);
-
 /**
  * Opens the store in a folder. It is closed with the test, unless that was done before:
  * the thread of an open store keeps the process from ending, also when a test fails.
@@ -98,7 +100,7 @@ export function openStore(t: Test, dataDir: string, options?: SqliteOptions): Sq
 }
 
 /** The files of a database that a killed process leaves. */
-const filesOf = (dataDir: string): string[] =>
+const databaseFiles = (dataDir: string): string[] =>
   readdirSync(dataDir).filter((name) => /^foyer\.db(-wal)?$/.test(name));
 
 /**
@@ -115,7 +117,7 @@ function unlessGone<T>(use: () => T): T[] {
 
 /** The bytes of each file of a database at this moment. */
 export const databaseBytes = (dataDir: string): Buffer[] =>
-  filesOf(dataDir).flatMap((name) => unlessGone(() => readFileSync(join(dataDir, name))));
+  databaseFiles(dataDir).flatMap((name) => unlessGone(() => readFileSync(join(dataDir, name))));
 
 /** Which of some texts the files of a database hold at this moment. */
 export function heldIn(dataDir: string, texts: readonly string[]): string[] {
@@ -127,8 +129,88 @@ export function heldIn(dataDir: string, texts: readonly string[]): string[] {
 export function copyAsKilled(dataDir: string): string {
   const killed = join(dataDir, "killed");
   mkdirSync(killed);
-  for (const name of filesOf(dataDir)) {
+  for (const name of databaseFiles(dataDir)) {
     unlessGone(() => copyFileSync(join(dataDir, name), join(killed, name)));
   }
   return killed;
+}
+
+const all = { page: 1, pageSize: 10_000 };
+
+/** All users of a world, in one page. */
+export const usersOf = async (store: Store, world: string): Promise<ListedUser[]> =>
+  (await store.users.list(world, all)).users;
+
+/** All files of a world, in one page. */
+export const filesOf = async (store: Store, world: string): Promise<FileRecord[]> =>
+  (await store.files.list(world, all)).files;
+
+/** A room as lists and answers show it. */
+export function shown({ extras: _extras, ...room }: RoomValue): Room {
+  return room;
+}
+
+/** A row of an export by the names of its columns. */
+type ExportedRow = Record<string, Value>;
+
+/** The document of a world: its lines, and the same as rows by tables. */
+export interface Exported {
+  lines: string[];
+  rows: Record<string, ExportedRow[]>;
+}
+
+/** The rows in the lines of a document, with JSON as text. Tables without rows are left out. */
+export function rowsIn(lines: readonly string[]): Exported["rows"] {
+  const {
+    format: _format,
+    version: _version,
+    world,
+    ...tables
+  } = JSON.parse(lines.join("\n")) as Record<string, object[]>;
+  return Object.fromEntries(
+    Object.entries({ worlds: [world!], ...tables })
+      .filter(([, rows]) => rows.length > 0)
+      .map(([table, rows]) => [table, rows.map(asText)]),
+  );
+}
+
+const asText = (row: object): ExportedRow =>
+  Object.fromEntries(
+    Object.entries(row).map(([name, value]: [string, Value]) => [
+      name,
+      typeof value === "object" && value !== null ? JSON.stringify(value) : value,
+    ]),
+  );
+
+/** Exports a world. @see WorldStore.export */
+export async function exported(
+  store: Store,
+  world: string,
+  options?: { history?: boolean },
+): Promise<Exported> {
+  const lines: string[] = [];
+  for await (const line of store.worlds.export(world, options)) {
+    lines.push(line);
+  }
+  return { lines, rows: rowsIn(lines) };
+}
+
+/** The marks of erasures that are not over. */
+export function marksIn(dataDir: string): string[] {
+  const db = new Database(join(dataDir, "foyer.db"), { readonly: true });
+  try {
+    return db.prepare<[], string>("SELECT subject FROM erasures").pluck().all();
+  } finally {
+    db.close();
+  }
+}
+
+/** What was erased leaves the files soon. Until then, a mark says so to the next process. */
+export async function expectErased(dataDir: string, texts: readonly string[]): Promise<void> {
+  const isHeld = () => heldIn(dataDir, texts).length > 0;
+  // It may go between two looks.
+  if (isHeld() && marksIn(dataDir).length === 0 && isHeld()) {
+    throw new Error(`${texts.join()} is neither erased nor marked`);
+  }
+  await until(() => !isHeld());
 }

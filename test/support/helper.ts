@@ -1,14 +1,14 @@
 import { spawn } from "node:child_process";
+import { type AddressInfo, connect as connectSocket } from "node:net";
 import { Readable, Writable } from "node:stream";
-import { connect as connectSocket, type AddressInfo } from "node:net";
 import { fileURLToPath } from "node:url";
 import { createSigner, type SignerOptions } from "fast-jwt";
 import type { FastifyInstance } from "fastify";
 import type { Test } from "tap";
-import { contractOf } from "./rest-contract.js";
 import { run } from "../../cli/run.js";
 import { defaultPermissionConfig, type PermissionConfig } from "../../schemas/plain/permissions.js";
 import type { World, WorldKey } from "../../schemas/worlds.js";
+import { contractOf } from "./contracts.js";
 import { variablesOf } from "./stack.js";
 
 /** A key for a world: tests make as many as they like, all different. */

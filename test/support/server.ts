@@ -15,6 +15,13 @@ import { draftWorld } from "../../db/world-management.js";
 import type { SetupKey } from "../../plugins/setup.js";
 import type { JsonObject } from "../../schemas/openapi/openapi-schema.js";
 import type { TestWorld } from "../../testing.js";
+import {
+  Contract,
+  Conversation,
+  type LiveContract,
+  liveContractOf,
+  strictContract,
+} from "./contracts.js";
 import { putDatabase } from "./database.js";
 import {
   type Answer,
@@ -27,14 +34,7 @@ import {
   startFoyer,
   tokenOf,
 } from "./helper.js";
-import {
-  Conversation,
-  type LiveContract,
-  liveContractOf,
-  strictContract,
-} from "./live-contract.js";
-import { Contract } from "./rest-contract.js";
-import type { Links, OwnServers } from "./servers/own.js";
+import type { Links, OwnServers } from "./servers/stack.js";
 import type { Engine } from "./shared.js";
 import { chooseEngine, engineOf, enginesOf } from "./stack.js";
 import { shortFolder, testdir } from "./testdir.js";
@@ -190,7 +190,7 @@ export async function startServer(t: Test, options: ServerOptions = {}): Promise
   // Workers have sockets in it, whose paths are short.
   const dataDir = options.dataDir ?? (processes > 0 ? shortFolder(t) : testdir(t));
   const { engine } = options;
-  const own = engine === "own" ? await (await import("./servers/own.js")).startOwn(t) : undefined;
+  const own = engine === "own" ? await (await import("./servers/stack.js")).startOwn(t) : undefined;
   if (engine !== undefined) chooseEngine(dataDir, own?.env ?? (engine as Engine));
   if (options.dataDir === undefined) {
     const worlds = (options.worlds ?? [demo()]).map(({ id, title, domain, config, ...rest }) => {
@@ -407,7 +407,7 @@ async function startProcesses(
   async function startNode(more: Record<string, string>): Promise<ServerNode> {
     const all = { ...variables, ...more };
     if (!own) return { ...(await startFoyer(t, dataDir, args, all)), dataDir };
-    const { ownOfNode } = await import("./servers/own.js");
+    const { ownOfNode } = await import("./servers/stack.js");
     const node = await ownOfNode(t, own);
     const started = await startFoyer(t, node.dataDir, args, { ...node.variables, ...all });
     // A test kills by signals; a code means that the process failed.

@@ -1,5 +1,6 @@
 import pLimit from "p-limit";
-import t, { type Test } from "tap";
+import t from "tap";
+import type { Test } from "tap";
 import { rows } from "../../conformance/rows/index.js";
 import { type Finished, foyer, keyOf, rules, spawnFoyer, until } from "../support/helper.js";
 import { NIGHT } from "../support/night.js";
@@ -7,8 +8,7 @@ import { demo, startServer } from "../support/server.js";
 import { freePort } from "../support/servers/port.js";
 import { shared } from "../support/shared.js";
 import { openStoreIn } from "../support/stack.js";
-import { type Corrupt, startCorrupting } from "./corrupting-proxy.js";
-import { asIs, corruptions, namingLate } from "./corruptions.js";
+import { asIs, type Corrupt, corruptions, namingLate, startCorrupting } from "./corruptions.js";
 
 /** The row with which corruptions are tried. */
 const ROW = "question.vote: a visible question";

@@ -1,9 +1,9 @@
 import t from "tap";
-import { DEMO, demoWorld, ensureDemo, pointDemo } from "../../cli/demo/demo.js";
 import { scheduleDemo } from "../../cli/demo/demo-program.js";
-import { follow } from "../support/files.js";
+import { DEMO, demoWorld, ensureDemo, pointDemo } from "../../cli/demo/demo.js";
 import { readWorldDocument } from "../../schemas/documents/world-document.js";
-import { exported } from "../support/exported.js";
+import { exported } from "../support/database.js";
+import { follow } from "../support/files.js";
 import { until } from "../support/helper.js";
 import { startServer } from "../support/server.js";
 import { embedded } from "../support/shared.js";

@@ -1,8 +1,7 @@
 import type { Test } from "tap";
 import { until } from "../../support/helper.js";
 import type { Remote } from "./bus-node.js";
-import { hostileMessages } from "./hostile-messages.js";
-import { SAMPLE_WORLD, sampleEntries } from "./sample-entries.js";
+import { hostileMessages, SAMPLE_WORLD, sampleEntries } from "./sample-entries.js";
 
 /** Processes that share a bus. */
 export interface Group {

@@ -6,7 +6,6 @@ import { type Bus, LocalBus, type OnFault } from "../../../db/bus/bus.js";
 import { ClusterBus, relayMessages } from "../../../db/bus/cluster.js";
 import { ValkeyBus } from "../../../db/bus/valkey/valkey-bus.js";
 import type { Remote } from "./bus-node.js";
-import type { Answer } from "./orders.js";
 
 /** Which bus a process uses: a Valkey, or none that reaches others. By default, the bus of a cluster. */
 export type Through = "nothing" | { url: string; namespace: string };
@@ -88,5 +87,34 @@ function nodeOf<T extends object>(child: ChildProcess): T {
               waiting.set(order, { resolve, reject });
               child.send({ order, method, args }, () => {});
             }),
+  });
+}
+
+/** What a test tells a process to do. */
+export interface Order {
+  order: number;
+  method: string;
+  args: unknown[];
+}
+
+/** What became of an {@link Order}. */
+export interface Answer {
+  order: number;
+  result: unknown;
+}
+
+/**
+ * Carries out the orders of the process that started this one.
+ * @param run does what an order says. It must not fail.
+ */
+export function obey(run: (method: string, args: unknown[]) => unknown): void {
+  process.on("message", (message: Partial<Order> | null) => {
+    // The bus and orders share the channel, as in a cluster.
+    if (message?.order === undefined) return;
+    const { order, method, args } = message as Order;
+    void Promise.resolve(run(method, args)).then((result) => {
+      const answer: Answer = { order, result };
+      process.send!(answer, undefined, undefined, () => {});
+    });
   });
 }

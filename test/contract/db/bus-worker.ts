@@ -1,6 +1,5 @@
+import { obey, openBus, type Through } from "./bus-fork.js";
 import { BusNode, type Method } from "./bus-node.js";
-import { openBus, type Through } from "./bus-fork.js";
-import { obey } from "./orders.js";
 
 // A process of the tests of buses, which carries out commands.
 

@@ -14,8 +14,7 @@ import { until } from "../../support/helper.js";
 import { busContract, type Group } from "./bus-contract.js";
 import { type Forked, forkNode, relayAmong, type WorkerNode } from "./bus-fork.js";
 import { BusNode, type Method, type Remote } from "./bus-node.js";
-import { hostileMessages } from "./hostile-messages.js";
-import { SAMPLE_WORLD, sampleEntries, sampleOf } from "./sample-entries.js";
+import { hostileMessages, SAMPLE_WORLD, sampleEntries, sampleOf } from "./sample-entries.js";
 
 type Worker = Forked<WorkerNode>;
 

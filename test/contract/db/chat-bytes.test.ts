@@ -1,14 +1,14 @@
 import { randomUUID } from "node:crypto";
 import { join } from "node:path";
 import Database from "better-sqlite3";
-import t, { type Test } from "tap";
+import t from "tap";
+import type { Test } from "tap";
 import { check } from "../../../db/maintenance/check.js";
 import type { WorldCopy } from "../../../schemas/documents/world-document.js";
-import { copyAsKilled, databaseBytes, heldIn, openStore } from "../../support/database.js";
+import { copyAsKilled, databaseBytes, heldIn, marksIn, openStore } from "../../support/database.js";
 import { textsBelow } from "../../support/files.js";
 import { until, worldOf } from "../../support/helper.js";
 import { testdir } from "../../support/testdir.js";
-import { marksIn } from "./expect-erased.js";
 
 // A text that is deleted, edited or over leaves all files of the database.
 

@@ -13,8 +13,7 @@ import {
 } from "../../../db/engines/sqlite/copies/sqlite-dump.js";
 import { check } from "../../../db/maintenance/check.js";
 import { partsOf, rowsIn } from "../../../db/maintenance/table-rows.js";
-import { openStore } from "../../support/database.js";
-import { exported } from "../../support/exported.js";
+import { exported, openStore } from "../../support/database.js";
 import { worldOf } from "../../support/helper.js";
 import { testdir } from "../../support/testdir.js";
 import { contradictions, furnish } from "./contradictions.js";

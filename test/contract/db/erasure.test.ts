@@ -1,17 +1,23 @@
-import { readFileSync, statSync } from "node:fs";
 import { hash } from "node:crypto";
+import { readFileSync, statSync } from "node:fs";
 import { join } from "node:path";
 import Database from "better-sqlite3";
-import t, { type Test } from "tap";
+import t from "tap";
+import type { Test } from "tap";
+import type { SqliteStore } from "../../../db/engines/sqlite/index.js";
+import { OverdueErasures } from "../../../db/erasure/erasure-job.js";
 import { INDEX } from "../../../db/log/entries.js";
 import { check } from "../../../db/maintenance/check.js";
-import { OverdueErasures } from "../../../db/erasure/erasure-job.js";
-import type { SqliteStore } from "../../../db/engines/sqlite/index.js";
-import { copyAsKilled, heldIn, openStore } from "../../support/database.js";
+import {
+  copyAsKilled,
+  expectErased,
+  heldIn,
+  marksIn,
+  openStore,
+  usersOf,
+} from "../../support/database.js";
 import { foyer, until, worldOf } from "../../support/helper.js";
-import { usersOf } from "../../support/listed.js";
 import { testdir } from "../../support/testdir.js";
-import { expectErased, marksIn } from "./expect-erased.js";
 import { add, enter, idsOf, SECRET } from "./store-contract/setup.js";
 
 // No byte stays in the files of SQLite of what was erased.

@@ -1,9 +1,8 @@
 import type { Bus } from "../../../db/bus/bus.js";
-import type { Entry } from "../../../db/log/entries.js";
 import type { Engines } from "../../../db/contract/engines.js";
+import type { Entry } from "../../../db/log/entries.js";
 import { openWith } from "../../support/stack.js";
-import { openBus, type Through } from "./bus-fork.js";
-import { obey } from "./orders.js";
+import { obey, openBus, type Through } from "./bus-fork.js";
 
 // A process of the tests of logs: one of several that share a store and a bus.
 

@@ -1,12 +1,13 @@
 import { join, resolve } from "node:path";
-import { pathToFileURL } from "node:url";
 import { setImmediate } from "node:timers/promises";
-import t, { type Test } from "tap";
+import { pathToFileURL } from "node:url";
+import t from "tap";
+import type { Test } from "tap";
 import type { EngineOptions, Engines } from "../../../db/contract/engines.js";
 import type { Store, StoreProblem } from "../../../db/contract/store.js";
 import { type Entry, INDEX } from "../../../db/log/entries.js";
 import { openEngines } from "../../../db/open.js";
-import { exported } from "../../support/exported.js";
+import { exported } from "../../support/database.js";
 import { worldOf } from "../../support/helper.js";
 import { sharedDatabases } from "../../support/servers/postgres.js";
 import { NO_SERVERS } from "../../support/shared.js";

@@ -6,7 +6,7 @@ import type { Store, Visitor } from "../../../db/contract/store.js";
 import type { UserCopy, WorldCopy } from "../../../schemas/documents/world-document.js";
 import type { PermissionConfig } from "../../../schemas/plain/permissions.js";
 import { Random } from "../../protocol/simulation/random.js";
-import { exported } from "../../support/exported.js";
+import { exported } from "../../support/database.js";
 import { worldOf } from "../../support/helper.js";
 import { ODD_TEXTS, oddJson } from "./call-mapping.js";
 

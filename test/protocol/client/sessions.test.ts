@@ -12,9 +12,8 @@ import { Foyer, FoyerError, Live, LiveError, type LiveOptions } from "../../../c
 import { Retries } from "../../../client/live/connection.js";
 import { stateAfter } from "../../../client/live/state.js";
 import { loadConfig } from "../../../config.js";
-import { putDatabase } from "../../support/database.js";
+import { putDatabase, usersOf } from "../../support/database.js";
 import { keyOf, listen, tokenOf, until, worldOf } from "../../support/helper.js";
-import { usersOf } from "../../support/listed.js";
 import { demo, startServer } from "../../support/server.js";
 import { startProxy } from "../../support/servers/proxy.js";
 import { configOf } from "../../support/stack.js";

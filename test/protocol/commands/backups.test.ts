@@ -13,7 +13,8 @@ import { type FileHandle, open, readFile, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { gzipSync } from "node:zlib";
 import Database from "better-sqlite3";
-import t, { type Test } from "tap";
+import t from "tap";
+import type { Test } from "tap";
 import { BACKUP_VERSION, TABLES } from "../../../db/copies/tables.js";
 import { backup } from "../../../db/maintenance/backup.js";
 import { ArchiveError } from "../../../db/maintenance/manifest.js";
@@ -25,6 +26,7 @@ import {
   entriesOf,
   type Entry,
   flipped,
+  furnished,
   memberOf,
   rowsAt,
   tarOf,
@@ -32,7 +34,6 @@ import {
   withManifest,
   withRows,
 } from "./archives.js";
-import { furnished } from "./furnished.js";
 
 const ROOMS = TABLES.find(({ name }) => name === "rooms")!;
 

@@ -1,18 +1,17 @@
 import { existsSync, readFileSync, writeFileSync } from "node:fs";
-import { createServer, type AddressInfo } from "node:net";
+import { type AddressInfo, createServer } from "node:net";
 import { join, relative } from "node:path";
 import { createVerifier } from "fast-jwt";
 import t from "tap";
 import { defaultPermissionConfig } from "../../../schemas/plain/permissions.js";
 import type { World } from "../../../schemas/worlds.js";
-import { rowsIn } from "../../support/exported.js";
+import { rowsIn } from "../../support/database.js";
 import { admin, foyer, keyOf, until, worldOf } from "../../support/helper.js";
 import { demo, startServer } from "../../support/server.js";
 import { embedded } from "../../support/shared.js";
 import { openStoreIn } from "../../support/stack.js";
 import { testdir } from "../../support/testdir.js";
-import { tarOf } from "./archives.js";
-import { furnished } from "./furnished.js";
+import { furnished, tarOf } from "./archives.js";
 
 // What holds for every command. A new command needs a row here and nothing else.
 

@@ -7,7 +7,7 @@ import type { Store } from "../../../db/contract/store.js";
 import { exportArchive, importArchive } from "../../../db/maintenance/world-archive.js";
 import { defaultPermissionConfig } from "../../../schemas/plain/permissions.js";
 import type { World } from "../../../schemas/worlds.js";
-import { exported } from "../../support/exported.js";
+import { exported } from "../../support/database.js";
 import { admin, foyer, keyOf, rules, worldOf } from "../../support/helper.js";
 import { demo, startServer } from "../../support/server.js";
 import { openIn } from "../../support/stack.js";

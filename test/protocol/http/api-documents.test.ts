@@ -1,9 +1,14 @@
+import { readFileSync } from "node:fs";
 import { readFile } from "node:fs/promises";
 import specs from "@asyncapi/specs";
 import { createConfig, lintFromString } from "@redocly/openapi-core";
-import addFormats from "ajv-formats";
 import { Ajv } from "ajv";
+import addFormats from "ajv-formats";
 import t from "tap";
+import { asyncapiDocument } from "../../../plugins/asyncapi/document.js";
+import { commonErrors, liveErrors } from "../../../schemas/live/errors.js";
+import { type CommandName, commands, pushes } from "../../../schemas/live/index.js";
+import { startServer } from "../../support/server.js";
 
 // The documents of the build, by the official schema of AsyncAPI and by the rules of a linter
 // for OpenAPI. That a server serves them is tested beside their contents.
@@ -55,4 +60,118 @@ void t.test("the document of the websocket is valid", async (t) => {
   const document = await read("asyncapi");
   t.match(JSON.stringify(document), '"$ref"', "it has references");
   t.same(faultsOfAsyncApi(document), []);
+});
+
+const url = "/api/v1/asyncapi.json";
+const names = Object.keys(commands) as CommandName[];
+
+void t.test("the document of the build is served", async (t) => {
+  const { call } = await startServer(t);
+  const { status, body } = await call({ url });
+  t.equal(status, 200);
+  t.same(body, JSON.parse(await readFile("dist/documents/asyncapi.json", "utf8")));
+});
+
+void t.test("its examples are valid", async (t) => {
+  const document = asyncapiDocument({ version: "1.0.0" });
+  const ajv = new Ajv({ strict: false });
+  addFormats.default(ajv);
+  ajv.addSchema(document, "document");
+  const { messages } = (document as unknown as Document).channels.world;
+  for (const [key, { examples = [] }] of Object.entries(messages)) {
+    const path = `document#/channels/world/messages/${key}/payload`;
+    for (const { payload } of examples) {
+      t.ok(ajv.getSchema(path)?.(payload), `${key}: ${JSON.stringify(payload)}`);
+    }
+  }
+});
+
+interface Document {
+  operations: Record<
+    string,
+    {
+      action: string;
+      messages: { $ref: string }[];
+      reply?: { messages: { $ref: string }[] };
+    }
+  >;
+  channels: {
+    world: {
+      messages: Record<
+        string,
+        {
+          payload: { items: { allOf?: unknown[] }[] };
+          examples?: { payload: unknown }[];
+        }
+      >;
+    };
+  };
+}
+
+void t.test("every command and push is in it", async (t) => {
+  const document = asyncapiDocument({ version: "1.0.0" });
+  const { operations, channels } = document as unknown as Document;
+  const ref = (key: string) => ({
+    $ref: `#/channels/world/messages/${key}`,
+  });
+  for (const name of names) {
+    t.match(
+      operations[name],
+      {
+        action: "receive",
+        messages: [ref(`command.${name}`)],
+        reply: { messages: [ref(`success.${name}`), ref(`error.${name}`)] },
+      },
+      name,
+    );
+    const { messages } = channels.world;
+    t.equal(messages[`command.${name}`]?.examples?.length, 1, "an example");
+    t.match(
+      messages[`error.${name}`]?.payload.items[2]?.allOf?.[1],
+      { properties: { code: { enum: [...commands[name].errors, ...commonErrors] } } },
+      "its errors, and the errors of every command",
+    );
+  }
+  const sent = Object.keys(operations).filter((key) => operations[key]!.action === "send");
+  t.same(sent, [
+    ...Object.keys(pushes)
+      .filter((name) => name !== "authenticated")
+      .map((name) => `push.${name}`),
+    "error",
+    "change",
+  ]);
+});
+
+// The tables of docs/live.md.
+
+const page = readFileSync(new URL("../../../../docs/live.md", import.meta.url), "utf8");
+
+/** The cells of the table of a section, without its head. */
+function tableOf(section: string): string[][] {
+  const [text = ""] = page.split(`\n## ${section}\n`)[1]!.split("\n## ", 1);
+  return [...text.matchAll(/^\| (.+) \|$/gm)]
+    .map(([, row]) => row!.split("|").map((cell) => cell.trim()))
+    .slice(2);
+}
+
+void t.test("docs/live.md has every code, in the words of the code", async (t) => {
+  t.same(
+    tableOf("Errors"),
+    [
+      ...Object.entries(liveErrors),
+      ["<module>.unsupported_command", "The module has no such command."],
+    ].map(([code, when]) => [`\`${code}\``, when]),
+  );
+});
+
+void t.test("docs/live.md has every push", async (t) => {
+  const named = tableOf("Pushes").flatMap(([cell = ""]) => {
+    const names = [...cell.matchAll(/`([^`]+)`/g)].map(([, name]) => name!);
+    // `.removed` continues the name before it.
+    return names.map((name) =>
+      name.startsWith(".") ? names[0]!.slice(0, names[0]!.lastIndexOf(".")) + name : name,
+    );
+  });
+  const { authenticated: _, ...sent } = pushes;
+  t.same(named.sort(), Object.keys(sent).sort());
 });

@@ -4,8 +4,8 @@ import type { Store } from "../../../db/contract/store.js";
 import type { PermissionConfig } from "../../../schemas/plain/permissions.js";
 import type { World, WorldChanges, WorldKey } from "../../../schemas/worlds.js";
 import { keyOf, rules, tokenOf, worldOf } from "../../support/helper.js";
+import { makeKey } from "../../support/provider.js";
 import { startServer } from "../../support/server.js";
-import { makeKey } from "../../support/issuer.js";
 
 // Callers, and what may change after their token was verified.
 

@@ -1,11 +1,12 @@
 import { createHmac } from "node:crypto";
 import { exportSPKI } from "jose";
-import t, { type Test } from "tap";
+import t from "tap";
+import type { Test } from "tap";
 import { KeySets } from "../../../plugins/auth/key-sets.js";
 import { Outbound } from "../../../plugins/outbound/outbound.js";
 import { admin, keyOf, tokenOf, worldOf } from "../../support/helper.js";
+import { keyServer, makeKey } from "../../support/provider.js";
 import { startServer } from "../../support/server.js";
-import { keyServer, makeKey } from "../../support/issuer.js";
 
 const issuer = "https://login.example.org";
 const audience = "foyer";

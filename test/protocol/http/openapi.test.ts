@@ -1,15 +1,15 @@
-import { configOf } from "../../support/stack.js";
 import { readFile } from "node:fs/promises";
 import { brotliDecompressSync, gunzipSync } from "node:zlib";
 import addFormats from "ajv-formats";
-import { Ajv2020 } from "ajv/dist/2020.js";
 import type { FastifyInstance, RouteOptions } from "fastify";
 import t from "tap";
+import { Ajv2020 } from "ajv/dist/2020.js";
 import { createApp } from "../../../app.js";
 import { loadConfig } from "../../../config.js";
 import type { JsonObject } from "../../../schemas/openapi/openapi-schema.js";
-import { Contract } from "../../support/rest-contract.js";
+import { Contract } from "../../support/contracts.js";
 import { startServer } from "../../support/server.js";
+import { configOf } from "../../support/stack.js";
 import { testdir } from "../../support/testdir.js";
 
 const url = "/api/v1/openapi.json";

@@ -1,12 +1,12 @@
-import t, { type Test } from "tap";
+import t from "tap";
+import type { Test } from "tap";
 import { destinationOf, withToken } from "../../../plugins/sign-in/flow.js";
-import { type SignInProvider } from "../../../schemas/issuers.js";
+import type { SignInProvider } from "../../../schemas/issuers.js";
 import { claimsOf } from "../../../web/state/identity.js";
 import { keyOf, worldOf } from "../../support/helper.js";
+import { Browser, makeKey, startProvider } from "../../support/provider.js";
 import { startServer } from "../../support/server.js";
 import { startSite } from "../../support/site.js";
-import { makeKey } from "../../support/issuer.js";
-import { Browser, startProvider } from "../../support/provider.js";
 
 const path = "/w/demo/sign-in/sso/";
 

@@ -1,8 +1,8 @@
-import t, { type Test } from "tap";
+import t from "tap";
+import type { Test } from "tap";
 import { until } from "../../support/helper.js";
-import { type Client, type Json, openWorld } from "../../support/open-world.js";
+import { type Client, type Json, makePoll, openWorld } from "../../support/open-world.js";
 import { startServer } from "../../support/server.js";
-import { makePoll } from "../../support/votes.js";
 
 // People without a name, whom a link lets into one room, and screens.
 

@@ -1,7 +1,8 @@
 import { once } from "node:events";
 import { connect, type Socket } from "node:net";
 import { setImmediate, setTimeout as delay } from "node:timers/promises";
-import t, { type Test } from "tap";
+import t from "tap";
+import type { Test } from "tap";
 import { loadConfig } from "../../../config.js";
 import type { Connection } from "../../../live/socket/connection.js";
 import { TICK } from "../../../live/socket/heartbeat.js";
@@ -14,9 +15,9 @@ import {
   limited,
   openWorld,
   soon,
+  voteRoom,
 } from "../../support/open-world.js";
 import { type Server, startServer } from "../../support/server.js";
-import { voteRoom } from "../../support/votes.js";
 
 // How much clients may send, and how often; what they can make a server keep in memory.
 

@@ -1,4 +1,5 @@
-import t, { type Test } from "tap";
+import t from "tap";
+import type { Test } from "tap";
 import { foyerProcess, keyOf, tokenOf as sign, until } from "../../support/helper.js";
 import {
   type Client,
@@ -8,9 +9,9 @@ import {
   openWorld,
   soon,
 } from "../../support/open-world.js";
+import { keyServer, makeKey } from "../../support/provider.js";
 import { startServer } from "../../support/server.js";
 import { openStoreIn } from "../../support/stack.js";
-import { keyServer, makeKey } from "../../support/issuer.js";
 
 // Who may log in, what they receive, and what ends their connections.
 

@@ -5,25 +5,23 @@ import { defaultPermissionConfig } from "../../../schemas/plain/permissions.js";
 import { defaultRoles } from "../../../web/state/roles.js";
 import { keyOf } from "../../support/helper.js";
 import {
+  byTrait,
   type Client,
+  hostOf,
   invalid,
   type Json,
+  makePoll,
+  makeQuestion,
   member,
   message,
+  modulesOf,
   openWorld,
   OpenWorld,
   say,
   text,
+  voteRoom,
 } from "../../support/open-world.js";
 import { startServer } from "../../support/server.js";
-import {
-  byTrait,
-  hostOf,
-  makePoll,
-  makeQuestion,
-  modulesOf,
-  voteRoom,
-} from "../../support/votes.js";
 
 // Section B: the rights that clients see, and those that they have.
 

@@ -1,5 +1,6 @@
 import { randomUUID } from "node:crypto";
-import t, { type Test } from "tap";
+import t from "tap";
+import type { Test } from "tap";
 import { freshKey } from "../../../plugins/push/index.js";
 import { favoritesSoon } from "../../../plugins/push/notices.js";
 import { PushSender, type SenderParts } from "../../../plugins/push/sender.js";
@@ -15,7 +16,7 @@ import {
   say,
   USER,
 } from "../../support/open-world.js";
-import { browserKeys, pushService } from "../../support/push-service.js";
+import { browserKeys, pushService } from "../../support/receiver.js";
 import { demo, startServer } from "../../support/server.js";
 
 // Profiles, lists of users, and messages to their browsers.

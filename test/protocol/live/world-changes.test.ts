@@ -3,11 +3,11 @@ import {
   type Client,
   type Json,
   keys,
+  makePoll,
   openWorld,
   type OpenWorld,
 } from "../../support/open-world.js";
 import { type Person, startServer } from "../../support/server.js";
-import { makePoll } from "../../support/votes.js";
 
 // The changes of a world, for clients that asked for them at login.
 

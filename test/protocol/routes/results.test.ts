@@ -1,10 +1,10 @@
 import { connect } from "node:net";
-import t, { type Test } from "tap";
+import { inflateRawSync } from "node:zlib";
+import t from "tap";
+import type { Test } from "tap";
 import { Foyer } from "../../../client/index.js";
 import type { Store } from "../../../db/contract/store.js";
 import { sealReport } from "../../../plugins/auth/sealed.js";
-import { message, text } from "../../support/open-world.js";
-import { event, pretalx, pretalxXml } from "../../support/program-documents.js";
 import { fileForm, follow, urlOf } from "../../support/files.js";
 import {
   admin,
@@ -16,8 +16,9 @@ import {
   until,
   worldOf,
 } from "../../support/helper.js";
+import { message, text } from "../../support/open-world.js";
+import { event, pretalx, pretalxXml } from "../../support/program-documents.js";
 import { demo, startServer } from "../../support/server.js";
-import { sheetOf } from "../../support/sheet.js";
 
 const NINE = "2027-03-01T09:00:00.000Z";
 const nine = Date.parse(NINE);
@@ -489,3 +490,19 @@ void t.test("the activity names an erasure that is overdue", async (t) => {
   const at = Date.now() - Date.parse(overdue_erasure!);
   t.ok(at >= age * 1000 && at < age * 1000 + 60_000, overdue_erasure!);
 });
+
+/** The XML of the first sheet of an XLSX file. */
+function sheetOf(file: Buffer): string {
+  // The central directory names each member with its size and its place (APPNOTE, 4.3.12).
+  for (let at = file.indexOf("PK\x01\x02"); at >= 0; at = file.indexOf("PK\x01\x02", at + 4)) {
+    const size = file.readUInt32LE(at + 20);
+    const nameSize = file.readUInt16LE(at + 28);
+    const name = file.toString("utf8", at + 46, at + 46 + nameSize);
+    if (!name.endsWith("worksheets/sheet1.xml")) continue;
+    const local = file.readUInt32LE(at + 42);
+    const start = local + 30 + file.readUInt16LE(local + 26) + file.readUInt16LE(local + 28);
+    const bytes = file.subarray(start, start + size);
+    return (file.readUInt16LE(at + 10) === 0 ? bytes : inflateRawSync(bytes)).toString();
+  }
+  throw new Error("There is no sheet.");
+}

@@ -2,8 +2,8 @@ import { randomUUID } from "node:crypto";
 import t from "tap";
 import type { Store } from "../../../db/contract/store.js";
 import type { Room, RoomDraft } from "../../../schemas/rooms.js";
+import { shown } from "../../support/database.js";
 import { admin, type Answer } from "../../support/helper.js";
-import { shown } from "../../support/listed.js";
 import { startServer } from "../../support/server.js";
 
 const as = admin("demo");

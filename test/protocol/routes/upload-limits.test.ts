@@ -1,10 +1,12 @@
+import { createHmac } from "node:crypto";
 import { once } from "node:events";
 import { connect } from "node:net";
-import { createHmac } from "node:crypto";
 import sharp from "sharp";
-import t, { type Test } from "tap";
+import t from "tap";
+import type { Test } from "tap";
 import { type Config, loadConfig } from "../../../config.js";
 import type { Store } from "../../../db/contract/store.js";
+import { filesOf, usersOf } from "../../support/database.js";
 import {
   fileForm,
   filePart,
@@ -34,7 +36,6 @@ import {
   tokenOf,
   until,
 } from "../../support/helper.js";
-import { filesOf, usersOf } from "../../support/listed.js";
 import { demo, type Server, startServer } from "../../support/server.js";
 
 // Who may upload, how much, and what is left of uploads that are refused or break off.

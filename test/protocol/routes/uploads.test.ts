@@ -4,9 +4,11 @@ import { join } from "node:path";
 import { Readable } from "node:stream";
 import { buffer } from "node:stream/consumers";
 import sharp from "sharp";
-import t, { type Test } from "tap";
+import t from "tap";
+import type { Test } from "tap";
 import { ImageCleaner } from "../../../plugins/upload/images.js";
 import { MAX_PIXELS } from "../../../plugins/upload/pixels.js";
+import { filesOf, usersOf } from "../../support/database.js";
 import {
   fileForm,
   filePart,
@@ -34,7 +36,6 @@ import {
 } from "../../support/files.js";
 import { startFoyer } from "../../support/helper.js";
 import { type Server, startServer } from "../../support/server.js";
-import { filesOf, usersOf } from "../../support/listed.js";
 import { testdir } from "../../support/testdir.js";
 
 const path = "/storage/upload/";

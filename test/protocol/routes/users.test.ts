@@ -1,7 +1,8 @@
-import t, { type Test } from "tap";
+import t from "tap";
+import type { Test } from "tap";
+import { filesOf, usersOf } from "../../support/database.js";
 import { fileForm, finished, follow, PDF, upload, urlOf } from "../../support/files.js";
 import { admin, bearer, keyOf, type Request, rules, tokenOf, until } from "../../support/helper.js";
-import { filesOf, usersOf } from "../../support/listed.js";
 import { demo, type Server, type ServerOptions, startServer } from "../../support/server.js";
 
 // Users, and what hosts do over HTTP by the commands of the websocket.

@@ -3,9 +3,8 @@ import type { BatchReport, WriteCall } from "../../../db/engines/sqlite/engine/w
 import type { StartRunner } from "../../../db/engines/sqlite/engine/write-runner.js";
 import { openSqliteStore } from "../../../db/engines/sqlite/index.js";
 import type { OnAppended, Position } from "../../../db/log/entries.js";
-import type { Cluster } from "./process.js";
 import type { Random } from "./random.js";
-import type { ProcessTime } from "./timeline.js";
+import type { Cluster, ProcessTime } from "./timeline.js";
 
 /** How the calls of a store fail, each as a probability. */
 export interface StoreFaults {

@@ -1,29 +1,28 @@
 import { randomUUID } from "node:crypto";
-import t, { type Test } from "tap";
+import t from "tap";
+import type { Test } from "tap";
 import {
+  byTrait,
   type Client,
+  countsOf,
+  entered,
   type Frame,
   holdRates,
+  hostOf,
   invalid,
   type Json,
   keys,
   limited,
-  namesOf,
-  openWorld,
-  type OpenWorld,
-} from "../../support/open-world.js";
-import { startServer } from "../../support/server.js";
-import {
-  byTrait,
-  countsOf,
-  entered,
-  hostOf,
   makePoll,
   makeQuestion,
   modulesOf,
+  namesOf,
+  openWorld,
+  type OpenWorld,
   vote,
   voteRoom,
-} from "../../support/votes.js";
+} from "../../support/open-world.js";
+import { startServer } from "../../support/server.js";
 
 // Sections 9 and 10: questions and polls. The rows of the conformance tests have each command.
 

@@ -1,6 +1,6 @@
 import type { RoomSelection, Store } from "../../../../db/contract/store.js";
 import { kioskId } from "../../../../db/rules/user-rows.js";
-import { exported, rowsIn } from "../../../support/exported.js";
+import { exported, rowsIn } from "../../../support/database.js";
 import { keyOf, worldOf } from "../../../support/helper.js";
 import { fill } from "../filled-store.js";
 import { allEvents, chatting, DELETED, message } from "./chat-setup.js";

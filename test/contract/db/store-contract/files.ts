@@ -1,4 +1,5 @@
 import type { FileRecord } from "../../../../db/contract/store.js";
+import { filesOf, usersOf } from "../../../support/database.js";
 import {
   ABSENT,
   ada,
@@ -13,7 +14,6 @@ import {
   SECRET,
   wonOf,
 } from "./setup.js";
-import { filesOf, usersOf } from "../../../support/listed.js";
 
 /** What every store keeps to when files are recorded, one by one and many at once. */
 export async function fileContract(base: Contract): Promise<void> {

@@ -6,9 +6,8 @@ import { roomsDigest } from "../../../../db/rules/import-changes.js";
 import type { RoomOrdering } from "../../../../schemas/rooms.js";
 import type { UserOrdering } from "../../../../schemas/users.js";
 import type { WorldChanges } from "../../../../schemas/worlds.js";
-import { exported } from "../../../support/exported.js";
+import { exported, usersOf } from "../../../support/database.js";
 import { keyOf, worldOf } from "../../../support/helper.js";
-import { usersOf } from "../../../support/listed.js";
 import {
   ABSENT,
   ada,

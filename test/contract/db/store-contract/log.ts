@@ -1,7 +1,7 @@
 import type { Author } from "../../../../db/contract/author.js";
 import type { Store } from "../../../../db/contract/store.js";
 import { type Entry, type Hint, INDEX } from "../../../../db/log/entries.js";
-import { exported } from "../../../support/exported.js";
+import { exported } from "../../../support/database.js";
 import { keyOf, worldOf } from "../../../support/helper.js";
 import { allEvents, chatting, crowd, DELETED, message, text } from "./chat-setup.js";
 import { asStored, deliveryOf, LogReader, me } from "./logged.js";

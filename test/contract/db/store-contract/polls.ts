@@ -7,7 +7,7 @@ import type {
   PollType,
 } from "../../../../db/contract/poll-store.js";
 import type { Store } from "../../../../db/contract/store.js";
-import { exported } from "../../../support/exported.js";
+import { exported } from "../../../support/database.js";
 import { crowd, onlyActive, persistent, SOME, voting } from "./chat-setup.js";
 import { ABSENT, allFail, type Contract, fails, idsOf, wonOf } from "./setup.js";
 

@@ -1,6 +1,7 @@
 import type { RoomExtras, RoomSelection } from "../../../../db/contract/store.js";
 import type { PermissionConfig } from "../../../../schemas/plain/permissions.js";
 import type { Room, RoomChanges, RoomOrdering } from "../../../../schemas/rooms.js";
+import { shown } from "../../../support/database.js";
 import {
   ABSENT,
   add,
@@ -12,7 +13,6 @@ import {
   selection,
   wonOf,
 } from "./setup.js";
-import { shown } from "../../../support/listed.js";
 
 const defaults: RoomExtras = {
   picture: null,

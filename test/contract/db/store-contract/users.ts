@@ -6,6 +6,8 @@ import {
   type Visitor,
 } from "../../../../db/contract/store.js";
 import type { UserName, UserOrdering } from "../../../../schemas/users.js";
+import { exported, filesOf, usersOf } from "../../../support/database.js";
+import { until, worldOf } from "../../../support/helper.js";
 import {
   ABSENT,
   ada,
@@ -22,9 +24,6 @@ import {
   tick,
   wonOf,
 } from "./setup.js";
-import { exported } from "../../../support/exported.js";
-import { until, worldOf } from "../../../support/helper.js";
-import { filesOf, usersOf } from "../../../support/listed.js";
 
 const none = new Set<string>();
 

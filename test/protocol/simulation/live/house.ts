@@ -1,9 +1,8 @@
 import { defaultPermissionConfig } from "../../../../schemas/plain/permissions.js";
 import { type Past, SharedDatabase } from "../database.js";
 import { Network } from "../network.js";
-import { type Cluster, NO_FAULTS } from "../process.js";
 import { Random, replaceChance } from "../random.js";
-import { ORIGIN, ProcessTime, Timeline } from "../timeline.js";
+import { type Cluster, NO_FAULTS, ORIGIN, ProcessTime, Timeline } from "../timeline.js";
 import { Client, type Who } from "./client.js";
 import { Node } from "./node.js";
 import { Oracle } from "./oracle.js";

@@ -2,11 +2,11 @@ import type { FastifyBaseLogger } from "fastify";
 import type { LiveLimits } from "../../../../config.js";
 import type { AnyEvent } from "../../../../db/contract/events.js";
 import { StoreError } from "../../../../db/contract/store.js";
-import { sealReport } from "../../../../plugins/auth/sealed.js";
 import { composeLive, type LiveLayer } from "../../../../live/compose.js";
 import { type Identified, IdentityError } from "../../../../plugins/auth/identity.js";
+import { sealReport } from "../../../../plugins/auth/sealed.js";
 import { Guests } from "../../../../plugins/limits/guests.js";
-import { Process } from "../process.js";
+import { Process } from "../timeline.js";
 import type { House } from "./house.js";
 import { type ClientEnd, Link } from "./socket.js";
 

@@ -1,6 +1,7 @@
-import type { FastifyInstance } from "fastify";
 import addFormats from "ajv-formats";
+import type { FastifyInstance } from "fastify";
 import { Ajv2020 } from "ajv/dist/2020.js";
+import { LiveContract } from "../../conformance/contract.js";
 import type { JsonObject } from "../../schemas/openapi/openapi-schema.js";
 
 interface Got {
@@ -145,3 +146,21 @@ export function contractOf(app: FastifyInstance): Contract {
   }
   return contract;
 }
+
+/** A contract under which the server sends no field that the document does not name. */
+export const strictContract = (document: JsonObject): LiveContract =>
+  new LiveContract(closed(document) as JsonObject);
+
+/** By the text of the document: Ajv takes long, and most tests have the same one. */
+const compiledLive = new Map<string, LiveContract>();
+
+/** The contract of an application. */
+export function liveContractOf(app: FastifyInstance): LiveContract {
+  const document = app.asyncapi();
+  const text = JSON.stringify(document);
+  const contract = compiledLive.get(text) ?? strictContract(document);
+  compiledLive.set(text, contract);
+  return contract;
+}
+
+export { Conversation, LiveContract } from "../../conformance/contract.js";
