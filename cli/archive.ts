@@ -5,7 +5,7 @@ import { command, settings } from "./command.js";
 import { context, counted, type JsonOption, print, warn } from "./output.js";
 
 /** How often a terminal shows progress, in milliseconds. */
-const INTERVAL = 100;
+const PROGRESS_INTERVAL_MS = 100;
 
 /**
  * Runs long work: shows on a terminal how far it is, and ends it in good order
@@ -21,7 +21,7 @@ async function withProgress<T>(run: (report: Report) => Promise<T>): Promise<T> 
   try {
     return await run((step, done, of) => {
       if (stopped) throw new Failure("Stopped. Nothing was done.");
-      if (!stderr.isTTY || Date.now() - shown < INTERVAL) return;
+      if (!stderr.isTTY || Date.now() - shown < PROGRESS_INTERVAL_MS) return;
       shown = Date.now();
       const percent = of > 0 ? Math.min(100, Math.floor((100 * done) / of)) : 100;
       stderr.write(`\r\x1b[K${step}: ${percent}%`);

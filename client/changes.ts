@@ -10,7 +10,7 @@ export type ChangeAuthor = NonNullable<Schemas["FeedAuthor"]>;
 type Known<E> = E extends { type: infer T } ? (string extends T ? never : E) : never;
 
 /**
- * An entry of the change feed. Its `type` tells what is in its `data`. A newer server may send
+ * An entry of the change feed. Its `type` determines its `data`. A newer server may send
  * further types: leave these to `default` in a `switch`, which does nothing.
  */
 export type Change = Known<Schemas["FeedEntry"]>;
@@ -27,12 +27,12 @@ export interface ChangesOptions {
   signal?: AbortSignal | undefined;
 }
 
-/** The first and the longest pause before it connects again, in milliseconds. */
-const FIRST_PAUSE = 250;
-const LONGEST_PAUSE = 15_000;
+/** The first and the longest delay before a reconnection. */
+const RETRY_DELAY_MS = 250;
+const MAX_RETRY_DELAY_MS = 15_000;
 
-/** A server sends something every 15 seconds. A silent connection is dead after so many milliseconds. */
-const SILENCE = 45_000;
+/** The server sends a heartbeat every 15 seconds. A connection without one for this long is dead. */
+const SILENCE_TIMEOUT_MS = 45_000;
 
 /** Sends a request to the path of the feed. */
 type Ask = (
@@ -42,7 +42,7 @@ type Ask = (
 ) => Promise<Response>;
 
 /**
- * Follows the change feed. After a lost connection or a restart of the server, it goes on
+ * Follows the change feed. After a lost connection or a restart of the server, it continues
  * after the last change.
  * @throws {FoyerError} if the server refuses, such as 403, or 410 for a cursor that is too old.
  */
@@ -52,7 +52,7 @@ export async function* followChanges(
 ): AsyncGenerator<Change, void, undefined> {
   const query: Record<string, string> = types ? { types: types.join() } : {};
   let cursor = after;
-  let pause = FIRST_PAUSE;
+  let pause = RETRY_DELAY_MS;
   while (!signal?.aborted) {
     const stop = new AbortController();
     const end = () => stop.abort();
@@ -69,7 +69,7 @@ export async function* followChanges(
         stop.signal,
       );
       for await (const change of changesIn(answer, end)) {
-        pause = FIRST_PAUSE;
+        pause = RETRY_DELAY_MS;
         cursor = change.cursor;
         yield change;
       }
@@ -80,11 +80,11 @@ export async function* followChanges(
       stop.abort();
     }
     await sleep(pause * (0.5 + Math.random()), signal);
-    pause = Math.min(2 * pause, LONGEST_PAUSE);
+    pause = Math.min(2 * pause, MAX_RETRY_DELAY_MS);
   }
 }
 
-/** Whether it is no use to ask again. */
+/** Whether a retry would fail again. */
 const isFinal = (error: unknown): boolean =>
   error instanceof FoyerError && error.status < 500 && error.status !== 429 && error.status !== 408;
 
@@ -97,7 +97,7 @@ async function* changesIn(
   const decoder = new TextDecoder();
   let rest = "";
   for (;;) {
-    const timer = setTimeout(end, SILENCE);
+    const timer = setTimeout(end, SILENCE_TIMEOUT_MS);
     const { done, value } = await reader.read().finally(() => {
       clearTimeout(timer);
     });

@@ -7,7 +7,7 @@ import type {
   SentEvent,
 } from "../../schemas/live/index.js";
 import { type CallOptions, type Client, LiveError, persist } from "./client.js";
-import { Pace } from "./queue.js";
+import { RateLimiter } from "./queue.js";
 import {
   Delivery,
   type Message,
@@ -99,7 +99,7 @@ export class Channel implements AsyncIterable<SentEvent> {
     return this.#parts.membership.kind;
   }
 
-  /** The events that come from now on. */
+  /** New events from now on. */
   [Symbol.asyncIterator](): AsyncIterableIterator<SentEvent, undefined> {
     return this.events();
   }
@@ -179,7 +179,7 @@ export class Channel implements AsyncIterable<SentEvent> {
 
   /**
    * Listens to changed reactions for as long as an iteration over the channel runs.
-   * @param listener gets the whole event.
+   * @param listener receives the whole event.
    * @returns ends it.
    */
   onReaction(listener: (event: SentEvent) => unknown): () => void {
@@ -222,8 +222,8 @@ export class Channel implements AsyncIterable<SentEvent> {
 
 const MAX_USERS = 10_000;
 
-/** The fields of answers and pushes of chat. */
-interface Heard {
+/** The fields that results and pushes of `chat.*` share. */
+interface ChatFields {
   users?: Record<string, PublicUser>;
   members?: PublicUser[];
   sender?: PublicUser | string | null;
@@ -245,11 +245,11 @@ export class Channels {
   readonly #report: (error: unknown) => void;
   readonly #byId = new Map<string, Entry>();
   readonly #users = new KnownUsers(MAX_USERS);
-  readonly #pace = new Pace();
+  readonly #limiter = new RateLimiter();
   #lastId = 0;
   #ended: LiveError | undefined;
 
-  /** @param report takes errors without a caller. */
+  /** @param report receives errors that no caller can handle. */
   constructor(client: Client, report: (error: unknown) => void) {
     this.#client = client;
     this.#report = report;
@@ -265,7 +265,7 @@ export class Channels {
     };
     const membership = new Membership(client, id, report);
     const lastId = () => this.#lastId;
-    const delivery = new Delivery(client, id, lastId, this.#pace, membership);
+    const delivery = new Delivery(client, id, lastId, this.#limiter, membership);
     const parts = {
       subscription: new Subscription(client, id, () => membership.isVolatile),
       membership,
@@ -284,7 +284,7 @@ export class Channels {
   }
 
   loggedIn({ limits }: Authenticated): void {
-    this.#pace.loggedIn(limits);
+    this.#limiter.loggedIn(limits);
     for (const [id, entry] of this.#byId) {
       entry.isReadable = isReadable(this.#client.state, id) || undefined;
       void entry.membership.renew();
@@ -301,11 +301,11 @@ export class Channels {
 
   /** Applies the server's answer to a command. */
   answered(name: string, result: unknown): void {
-    if (name.startsWith("chat.")) this.#heard(result as Heard);
+    if (name.startsWith("chat.")) this.#apply(result as ChatFields);
   }
 
   pushed(name: string, data: unknown): void {
-    if (name.startsWith("chat.")) this.#heard(data as Heard);
+    if (name.startsWith("chat.")) this.#apply(data as ChatFields);
     if (name === "chat.event") {
       const event = data as Pushes["chat.event"];
       this.#byId.get(event.channel)?.subscription.pushed(event);
@@ -323,8 +323,8 @@ export class Channels {
   }
 
   /**
-   * A right was lost or came back: the server decides again. The user may also have
-   * subscribed to a room, and lost the right, before the client got the room.
+   * Subscribes again if the right to read changed. The user may also have subscribed to a
+   * room, and lost the right, before the client received the room.
    */
   #worldUpdated(): void {
     for (const [id, entry] of this.#byId) {
@@ -334,12 +334,12 @@ export class Channels {
     }
   }
 
-  #heard(heard: Heard): void {
-    const { users = {}, members = [], sender, next_event_id = 1 } = heard;
+  #apply(data: ChatFields): void {
+    const { users = {}, members = [], sender, next_event_id = 1 } = data;
     this.#users.add([...members, ...Object.values(users)]);
     if (typeof sender === "object" && sender) this.#users.add([sender]);
     this.#lastId = Math.max(this.#lastId, next_event_id - 1);
-    const { results = [], events = [], event = heard as SentEvent } = heard;
+    const { results = [], events = [], event = data as SentEvent } = data;
     for (const each of [...results, ...events, event]) {
       const { event_id, channel } = each;
       if (event_id === undefined) continue;
@@ -400,9 +400,9 @@ class KnownUsers {
 }
 
 /** The shortest pause between two read marks to the server, in milliseconds. */
-const INTERVAL = 1000;
+const READ_MARK_INTERVAL_MS = 1000;
 
-/** Sends read marks of a channel: the first at once, then the latest one per pause. */
+/** Sends read marks of a channel: the first at once, then at most the latest one per interval. */
 class ReadMark {
   readonly #client: Client;
   readonly #channel: string;
@@ -413,14 +413,14 @@ class ReadMark {
   #isOver = false;
   #timer: ReturnType<typeof setTimeout> | undefined;
 
-  /** @param report takes why the server refused it. */
+  /** @param report receives the refusal of the server. */
   constructor(client: Client, channel: string, report: (error: unknown) => void) {
     this.#client = client;
     this.#channel = channel;
     this.#report = report;
   }
 
-  /** Takes note of an event of the channel. */
+  /** Remembers the newest event of the channel. */
   saw(id: number): void {
     this.#newest = Math.max(this.#newest, id);
   }
@@ -455,7 +455,7 @@ class ReadMark {
     this.#timer = setTimeout(() => {
       this.#isBusy = false;
       if (this.#next !== undefined) void this.#send();
-    }, INTERVAL);
+    }, READ_MARK_INTERVAL_MS);
     if (this.#isOver) clearTimeout(this.#timer);
   }
 }

@@ -20,9 +20,9 @@ export interface Client {
   on<N extends EventName>(name: N, listener: Listener<N>): () => void;
 }
 
-/** The first pause before a call is repeated for which there was no capacity. */
-const PAUSE = 1000;
-const MAX_PAUSE = 30_000;
+/** The first and the longest delay before a call is repeated that the server had no capacity for. */
+const RETRY_DELAY_MS = 1000;
+const MAX_RETRY_DELAY_MS = 30_000;
 
 /** The server doubts whether it executed the call, and may know in a moment. */
 const DOUBTFUL = "server.doubtful";
@@ -36,7 +36,7 @@ export const isInDoubt = ({ code }: LiveError): boolean => IN_DOUBT.includes(cod
 
 /** Waits until the server may know whether it executed a call that failed with this error. */
 export async function decided({ code }: LiveError): Promise<void> {
-  if (code === DOUBTFUL) await new Promise((done) => setTimeout(done, PAUSE));
+  if (code === DOUBTFUL) await new Promise((done) => setTimeout(done, RETRY_DELAY_MS));
 }
 
 /** Whether a call that failed with this error waited for a connection, or for others, in vain. */
@@ -59,7 +59,7 @@ export async function persist<T>(
   isOver: () => boolean = () => false,
   isRepeated: (error: LiveError) => boolean = isTransient,
 ): Promise<T> {
-  for (let delay = PAUSE; ; delay = Math.min(2 * delay, MAX_PAUSE)) {
+  for (let delay = RETRY_DELAY_MS; ; delay = Math.min(2 * delay, MAX_RETRY_DELAY_MS)) {
     try {
       return await call();
     } catch (cause) {
@@ -219,7 +219,7 @@ export class Listeners {
   readonly #byName = new Map<string, Set<(data: unknown) => unknown>>();
   readonly #report: (error: unknown) => void;
 
-  /** @param report takes the errors of listeners. */
+  /** @param report receives the errors of listeners. */
   constructor(report: (error: unknown) => void) {
     this.#report = report;
   }

@@ -11,7 +11,7 @@ import {
   tokenOf,
 } from "./client.js";
 
-/** Takes the outcome of a call. */
+/** Settles a call. */
 export interface Settle {
   resolve: (result: unknown) => void;
   reject: (error: LiveError) => void;
@@ -42,7 +42,7 @@ interface ConnectionOptions {
   heartbeat: number;
 }
 
-/** Errors without an id after which the server serves this connection no more. */
+/** Errors without an id after which the connection is useless. */
 const isFatal = (code: string) =>
   code.startsWith("auth.") ||
   ["world.unknown_world", "connection.replaced", "server.fatal"].includes(code);
@@ -164,7 +164,7 @@ export class Connection {
     if (isLogin || isFatal(problem.code)) this.end(errorOf(problem));
   }
 
-  /** Drops the connection if the other side is gone without a word. */
+  /** Closes the connection if the server stops answering pings. */
   #watch(delay: number): void {
     clearTimeout(this.#timer);
     this.#timer = setTimeout(() => {
@@ -330,16 +330,16 @@ export class Link {
 const SERVICE_RESTART = 1012;
 
 /** How many times the longest next delay a connection has to last to count as a success. */
-const LASTS = 10;
+const STABLE_FACTOR = 10;
 
 /** Decides whether to connect again after a connection ended, and when. */
 export class Retries {
   readonly #delay: number;
   readonly #maxDelay: number;
   readonly #hasFreshTokens: boolean;
-  /** How often in a row no stable connection came about. */
+  /** How many attempts in a row failed to make a stable connection. */
   #failures = 0;
-  /** How often in a row a token was refused. */
+  /** How many tokens in a row the server refused. */
   #refusals = 0;
 
   /**
@@ -357,10 +357,10 @@ export class Retries {
     this.#refusals = 0;
   }
 
-  /** Whether to stay away: to connect again would be of no use, or would harm. */
+  /** Whether to stop: another attempt would fail again, or would do harm. */
   isOver({ error: { code } }: End): boolean {
     switch (code) {
-      // The network was too slow, or too many came from it.
+      // The network was too slow, or too many guests share its address.
       case "auth.timeout":
       case "auth.too_many_guests":
         return false;
@@ -380,13 +380,14 @@ export class Retries {
   /**
    * How many milliseconds to wait: a random share of a time that doubles with each
    * failure, so that the clients of a server that was down do not come at once. A connection
-   * that lasted {@link LASTS} times as long as the next delay may be counts as a success. If it were less, the clients of
+   * that lasted {@link STABLE_FACTOR} times as long as the next delay may be counts as a success. If it were less, the clients of
    * a server that ends every few seconds would all come back within the shortest delay, each time.
    */
   next({ code, lasted }: End): number {
     const isStable =
       lasted !== undefined &&
-      (lasted >= Math.min(this.#maxDelay, LASTS * this.#longest()) || code === SERVICE_RESTART);
+      (lasted >= Math.min(this.#maxDelay, STABLE_FACTOR * this.#longest()) ||
+        code === SERVICE_RESTART);
     if (isStable) this.#failures = 0;
     const longest = this.#longest();
     this.#failures++;

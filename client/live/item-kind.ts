@@ -232,9 +232,9 @@ export class QuestionKind extends ItemKind<ListedQuestion, SentQuestion> {
  */
 type Doubt = "perhaps" | "certainly";
 
-/** The longest first waits, in milliseconds. */
-const FIRST = { perhaps: 60_000, certainly: 2000 };
-const LONGEST = 300_000;
+/** The upper bounds of the first delay, and of any delay. */
+const FIRST_DELAY_MS = { perhaps: 60_000, certainly: 2000 };
+const MAX_DELAY_MS = 300_000;
 
 /**
  * Decides when a doubtful list is fetched again: after a random share of a delay. The delay
@@ -243,11 +243,11 @@ const LONGEST = 300_000;
  */
 export class Doubts {
   readonly #ask: () => void;
-  readonly #longest: Record<Doubt, number> = { ...FIRST };
+  readonly #longest: Record<Doubt, number> = { ...FIRST_DELAY_MS };
   #timer: ReturnType<typeof setTimeout> | undefined;
   /** The pending timer. */
   #waiting: Doubt | undefined;
-  /** Why it asked last. */
+  /** The reason of the last request. */
   #asked: Doubt = "perhaps";
 
   constructor(ask: () => void) {
@@ -267,14 +267,14 @@ export class Doubts {
 
   /** @param isNew whether the answer had an action of the user that was not known. */
   settle(isNew: boolean): void {
-    if (isNew) Object.assign(this.#longest, FIRST);
+    if (isNew) Object.assign(this.#longest, FIRST_DELAY_MS);
     else {
       const longest = 2 * this.#longest[this.#asked];
-      this.#longest[this.#asked] = Math.min(longest, LONGEST);
+      this.#longest[this.#asked] = Math.min(longest, MAX_DELAY_MS);
     }
   }
 
-  /** Asks no more. */
+  /** Cancels a pending request. */
   dismiss(): void {
     clearTimeout(this.#timer);
     this.#waiting = undefined;
@@ -297,7 +297,7 @@ const MAX_ITEMS = 1000;
 export const find = <T extends Listed>(items: readonly T[], id: string): T | undefined =>
   items.find((item) => item.id === id);
 
-/** Adds an item by its time, or puts it in the place of an earlier state. */
+/** Inserts an item by its time, or replaces its earlier state. */
 export function put<T extends Listed>(items: readonly T[], item: T): readonly T[] {
   const others = item.is_pinned ? pin(items, item.id) : items;
   const index = others.findIndex(({ id }) => id === item.id);

@@ -10,7 +10,7 @@ import {
   type LiveError,
   persist,
 } from "./client.js";
-import { Line, type Pace } from "./queue.js";
+import { TaskQueue, type RateLimiter } from "./queue.js";
 import { eventsAfter, eventsBefore, type Membership, NEWEST, plainEvent } from "./subscription.js";
 
 /** A message that the server has not confirmed. It is plain data, but for `error`. */
@@ -91,7 +91,7 @@ interface Post extends Draft {
 export class Sender implements Outbox {
   readonly #client: Client;
   readonly #delivery: Delivery;
-  readonly #line = new Line();
+  readonly #queue = new TaskQueue();
   readonly #listeners: Listeners;
   #posts: readonly Post[] = [];
   #messages: readonly WaitingMessage[] = [];
@@ -167,7 +167,7 @@ export class Sender implements Outbox {
 
   /** Rejects what waits. */
   end(error: LiveError): void {
-    this.#line.end(error);
+    this.#queue.end(error);
   }
 
   #postOf(
@@ -201,7 +201,7 @@ export class Sender implements Outbox {
 
   /** @param isWanted whether its author has not given it up. */
   #add(post: Post, options?: CallOptions, isWanted = () => true): Promise<SentEvent> {
-    return this.#line.add((isOver, timeLeft) => {
+    return this.#queue.add((isOver, timeLeft) => {
       const limits = { isOver: () => isOver() || !isWanted(), timeLeft };
       return this.#delivery.deliver(post, limits);
     }, options);
@@ -271,24 +271,24 @@ export class Delivery {
   readonly #client: Client;
   readonly #channel: string;
   readonly #lastId: () => number;
-  readonly #pace: Pace;
+  readonly #limiter: RateLimiter;
   readonly #membership: Membership;
 
   /**
    * @param lastId the highest id of any event of the server that is known; 0 if none is.
-   * @param pace of all messages of the user.
+   * @param limiter shared by all channels of the user.
    */
   constructor(
     client: Client,
     channel: string,
     lastId: () => number,
-    pace: Pace,
+    limiter: RateLimiter,
     membership: Membership,
   ) {
     this.#client = client;
     this.#channel = channel;
     this.#lastId = lastId;
-    this.#pace = pace;
+    this.#limiter = limiter;
     this.#membership = membership;
   }
 
@@ -312,7 +312,7 @@ export class Delivery {
     };
     const attempt = async () => {
       if (draft.joins) await this.#membership.ensure();
-      if (!isOver()) await this.#pace.turn();
+      if (!isOver()) await this.#limiter.acquire();
       if (isOver()) throw clientError("canceled", "The message was canceled.");
       draft.after = before;
       draft.attempt(true);
@@ -320,7 +320,7 @@ export class Delivery {
     };
     const isRepeated = (error: LiveError) => {
       const isTooMany = error.code === "protocol.rate_limited";
-      if (isTooMany) this.#pace.refused();
+      if (isTooMany) this.#limiter.drain();
       const isAgain = isTooMany || isUnsent(error);
       if (isAgain) draft.attempt(false);
       return isAgain;

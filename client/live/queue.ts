@@ -9,8 +9,8 @@ import {
   persist,
 } from "./client.js";
 
-/** How many tasks may wait in a line. */
-const MAX_WAITING = 200;
+/** How many tasks a queue may hold, the running one included. */
+const MAX_QUEUED_TASKS = 200;
 
 /** Work that ends early once `isOver` says that its caller has given up. */
 export type Task<T> = (
@@ -19,8 +19,8 @@ export type Task<T> = (
   timeLeft: () => CallOptions,
 ) => Promise<T>;
 
-/** Does one task after the other. */
-export class Line {
+/** Runs tasks one after the other. */
+export class TaskQueue {
   #last: Promise<unknown> = Promise.resolve();
   /** The functions that reject waiting and running tasks. */
   readonly #open = new Set<(error: LiveError) => void>();
@@ -28,8 +28,8 @@ export class Line {
   /** Runs a task after all earlier ones, within a time limit. */
   add<T>(task: Task<T>, { timeout }: CallOptions = {}): Promise<T> {
     return new Promise((resolve, reject) => {
-      if (this.#open.size >= MAX_WAITING) {
-        const message = `${MAX_WAITING} others wait already.`;
+      if (this.#open.size >= MAX_QUEUED_TASKS) {
+        const message = `${MAX_QUEUED_TASKS} others wait already.`;
         throw clientError("overloaded", message);
       }
       const over = () => {
@@ -70,29 +70,29 @@ export class Line {
   }
 }
 
-/** Executes the commands on a list one after the other. They wait for connections. */
-export class Orders {
+/** Sends the commands of a list one after the other, and waits for connections. */
+export class CommandQueue {
   readonly #client: Client;
-  readonly #line = new Line();
+  readonly #queue = new TaskQueue();
 
   constructor(client: Client) {
     this.#client = client;
   }
 
-  /** Executes a command that may be executed twice. It is repeated until it is answered. */
+  /** Sends a command that may be executed twice, and repeats it until the server answers. */
   persist<N extends CommandName>(
     name: N,
     payload: Commands[N]["payload"],
     options?: CallOptions,
   ): Promise<Commands[N]["result"]> {
-    return this.#line.add(
+    return this.#queue.add(
       (isOver, timeLeft) => persist(() => this.#send(name, payload, timeLeft), isOver),
       options,
     );
   }
 
   /**
-   * Executes a command that must not be executed twice.
+   * Sends a command that must not be executed twice.
    * @throws {LiveError} `client.disconnected`, `client.timeout` or `server.doubtful` if it
    *   may have been executed.
    */
@@ -101,7 +101,7 @@ export class Orders {
     payload: Commands[N]["payload"],
     options?: CallOptions,
   ): Promise<Commands[N]["result"]> {
-    return this.#line.add(
+    return this.#queue.add(
       (isOver, timeLeft) =>
         persist(() => this.#send(name, payload, timeLeft), isOver, isUnsent).catch(
           (cause: LiveError) => {
@@ -114,7 +114,7 @@ export class Orders {
     );
   }
 
-  /** Deletes something. If an attempt may have done so, it need not be there any more. */
+  /** Sends a deletion. Not found is a success if an earlier attempt may have deleted it. */
   delete<N extends "question.delete" | "poll.delete">(
     name: N,
     payload: Commands[N]["payload"],
@@ -122,7 +122,7 @@ export class Orders {
   ): Promise<void> {
     const unknown = name.replace("delete", "unknown");
     let isPerhapsDone = false;
-    return this.#line.add(
+    return this.#queue.add(
       (isOver, timeLeft) =>
         persist(async () => {
           try {
@@ -149,31 +149,31 @@ export class Orders {
 
 type Limits = NonNullable<Authenticated["limits"]>;
 
-/** The limits of a server that names none. */
-const DEFAULTS: Limits = { messages_per_second: 5, messages_at_once: 20 };
+/** The limits of a server that announces none. */
+const DEFAULT_LIMITS: Limits = { messages_per_second: 5, messages_at_once: 20 };
 
-/** Spaces the messages of the user over all channels, so that the server takes each. */
-export class Pace {
-  #limits = DEFAULTS;
-  #left = DEFAULTS.messages_at_once;
+/** Token bucket for the user's messages in all channels; it keeps them below the server's limit. */
+export class RateLimiter {
+  #limits = DEFAULT_LIMITS;
+  #left = DEFAULT_LIMITS.messages_at_once;
   #at = performance.now();
   #last: Promise<void> = Promise.resolve();
 
   /** @param limits the limits that the server sent at login. */
-  loggedIn(limits = DEFAULTS): void {
+  loggedIn(limits = DEFAULT_LIMITS): void {
     this.#refill();
     this.#left += limits.messages_at_once - this.#limits.messages_at_once;
     this.#limits = limits;
   }
 
-  /** The server refused a message: the user sends some elsewhere, too. */
-  refused(): void {
+  /** Empties the bucket: the server refused a message, so the user also sends elsewhere. */
+  drain(): void {
     this.#refill();
     this.#left = Math.min(this.#left, 0);
   }
 
-  /** Waits until one more message may be sent, after all earlier ones. */
-  turn(): Promise<void> {
+  /** Resolves when one more message may be sent, in the order of the calls. */
+  acquire(): Promise<void> {
     return (this.#last = this.#last.then(async () => {
       for (this.#refill(); this.#left < 1; this.#refill()) {
         const { messages_per_second } = this.#limits;

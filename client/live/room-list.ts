@@ -84,7 +84,7 @@ export class RoomList<T extends Listed> {
     this.#renew();
   }
 
-  /** A right was lost or came back: the server decides again. */
+  /** Lists again if a right of the user changed. */
   worldUpdated(): void {
     const before = this.#rights;
     this.#rights = this.#presentRights();
@@ -105,7 +105,7 @@ export class RoomList<T extends Listed> {
     if (isUsed) this.#release();
   }
 
-  /** Ends all iterations, and all to come. */
+  /** Ends all iterations, present and future. */
   close(error?: LiveError): void {
     this.#closed = error ? { error } : {};
     this.end(error);
@@ -152,7 +152,7 @@ export class RoomList<T extends Listed> {
     // Each of these may be older than the list. But then, the newer state is pushed too.
     const held = this.#held ?? [];
     this.#held = undefined;
-    // The user may have had the right for a moment only, of which no push tells.
+    // The user may have had the right only for a moment, which no push reports.
     if (!this.#kind.isReadable) this.#doubts.raise("certainly");
     const before = this.#items;
     let now: readonly T[] = listed;
@@ -163,7 +163,7 @@ export class RoomList<T extends Listed> {
     }
     if (before && isSame(before, now)) return false;
     this.#set(now);
-    // Changes by others in the meantime come as pushes anyway.
+    // The server pushes changes by others anyway.
     const own = (items: readonly T[]) => items.map((item) => [item.id, this.#kind.own(item)]);
     return !before || !isSame(own(before), own(now));
   }
@@ -214,7 +214,7 @@ export class Latest<T> implements AsyncIterableIterator<T, undefined> {
     this.#source = source;
   }
 
-  /** Takes note that the value has changed. */
+  /** Wakes the consumer: the value has changed. */
   changed(): void {
     this.#wake();
   }

@@ -6,7 +6,7 @@ import type {
 } from "../../schemas/live/index.js";
 import { type CallOptions, type Client, LiveError } from "./client.js";
 import { type Kind, type Listed, PollKind, QuestionKind } from "./item-kind.js";
-import { Orders } from "./queue.js";
+import { CommandQueue } from "./queue.js";
 import { RoomList } from "./room-list.js";
 import { roomOf, type Rooms } from "./rooms.js";
 import { isOfWorld } from "./state.js";
@@ -37,7 +37,7 @@ export class RoomLists {
     const make = () => {
       const kind = new QuestionKind(this.#client, room);
       const list = this.#list<ListedQuestion>(room, kind);
-      return { face: new Questions(room, list, new Orders(this.#client)), list };
+      return { face: new Questions(room, list, new CommandQueue(this.#client)), list };
     };
     return getOrMake(this.#questions, room, make).face;
   }
@@ -47,7 +47,7 @@ export class RoomLists {
     const make = () => {
       const kind = new PollKind(this.#client, room);
       const list = this.#list<ListedPoll>(room, kind);
-      return { face: new Polls(room, list, new Orders(this.#client)), list };
+      return { face: new Polls(room, list, new CommandQueue(this.#client)), list };
     };
     return getOrMake(this.#polls, room, make).face;
   }
@@ -132,17 +132,17 @@ function roomNamed(data: unknown): string {
 export abstract class Items<T extends Listed> implements AsyncIterable<readonly T[]> {
   /** With which the names of the commands begin. */
   protected abstract readonly kind: "question" | "poll";
-  protected readonly orders: Orders;
+  protected readonly commands: CommandQueue;
   readonly #list: RoomList<T>;
 
   constructor(
     /** The id of the room. */
     readonly room: string,
     list: RoomList<T>,
-    orders: Orders,
+    commands: CommandQueue,
   ) {
     this.#list = list;
-    this.orders = orders;
+    this.commands = commands;
   }
 
   /** The list as it is known; undefined without an iteration. */
@@ -162,19 +162,19 @@ export abstract class Items<T extends Listed> implements AsyncIterable<readonly 
   /** Deletes an item and its votes, as a moderator or manager. */
   async delete(id: string, options?: CallOptions): Promise<void> {
     const payload = { room: this.room, id };
-    await this.orders.delete(`${this.kind}.delete`, payload, options);
+    await this.commands.delete(`${this.kind}.delete`, payload, options);
   }
 
   /** Pins an item instead of another one, as a moderator or manager. */
   async pin(id: string, options?: CallOptions): Promise<void> {
     const payload = { room: this.room, id };
-    await this.orders.persist(`${this.kind}.pin`, payload, options);
+    await this.commands.persist(`${this.kind}.pin`, payload, options);
   }
 
   /** Pins no item any more, as a moderator or manager. */
   async unpin(options?: CallOptions): Promise<void> {
     const payload = { room: this.room };
-    await this.orders.persist(`${this.kind}.unpin`, payload, options);
+    await this.commands.persist(`${this.kind}.unpin`, payload, options);
   }
 }
 
@@ -227,7 +227,7 @@ export class Polls extends Items<ListedPoll> {
    */
   async create({ options, ...draft }: PollDraft, callOptions?: CallOptions): Promise<SentPoll> {
     const payload = { ...draft, options: [...options], room: this.room };
-    const { poll } = await this.orders.once("poll.create", payload, callOptions);
+    const { poll } = await this.commands.once("poll.create", payload, callOptions);
     return poll;
   }
 
@@ -241,7 +241,7 @@ export class Polls extends Items<ListedPoll> {
     options?: CallOptions,
   ): Promise<SentPoll> {
     const payload = { room: this.room, id, options: [optionIds].flat() };
-    return (await this.orders.persist("poll.vote", payload, options)).poll;
+    return (await this.commands.persist("poll.vote", payload, options)).poll;
   }
 
   /** Withdraws the vote in an open poll. */
@@ -260,7 +260,7 @@ export class Polls extends Items<ListedPoll> {
     const payload = { ...changes, ...(options && { options: [...options] }), room: this.room, id };
     const addsOptions = options?.some(({ id }) => !id);
     const send = addsOptions ? "once" : "persist";
-    const { poll } = await this.orders[send]("poll.update", payload, callOptions);
+    const { poll } = await this.commands[send]("poll.update", payload, callOptions);
     return poll;
   }
 
@@ -316,7 +316,7 @@ export class Questions extends Items<ListedQuestion> {
    * @throws {LiveError} `question.named` if the room shows who asked, against `named: false`.
    */
   async ask(content: string, { named, ...options }: AskOptions = {}): Promise<SentQuestion> {
-    const { question } = await this.orders.once(
+    const { question } = await this.commands.once(
       "question.ask",
       { room: this.room, content, ...(named !== undefined && { named }) },
       options,
@@ -327,12 +327,12 @@ export class Questions extends Items<ListedQuestion> {
   /** Votes for a question, or withdraws the vote. */
   async vote(id: string, vote = true, options?: CallOptions): Promise<SentQuestion> {
     const payload = { room: this.room, id, vote };
-    return (await this.orders.persist("question.vote", payload, options)).question;
+    return (await this.commands.persist("question.vote", payload, options)).question;
   }
 
   /** Changes a question, as a moderator. */
   async update(id: string, changes: QuestionChanges, options?: CallOptions): Promise<SentQuestion> {
     const payload = { ...changes, room: this.room, id };
-    return (await this.orders.persist("question.update", payload, options)).question;
+    return (await this.commands.persist("question.update", payload, options)).question;
   }
 }

@@ -2,7 +2,7 @@ import type { ChannelState, SentEvent } from "../../schemas/live/index.js";
 import { type Client, type LiveError, persist } from "./client.js";
 
 /** How many events the server returns at most to a subscription. */
-const MAX_RETURNED = 1000;
+const MAX_SUBSCRIBED_EVENTS = 1000;
 
 /** The subscription of a client to one channel, for as long as it has readers. */
 export class Subscription {
@@ -48,7 +48,7 @@ export class Subscription {
     return reader;
   }
 
-  /** Takes an event that the server pushed. */
+  /** Passes a pushed event to the readers. */
   pushed(event: SentEvent): void {
     const plain = plainEvent(event);
     this.#newest = Math.max(this.#newest, plain.event_id);
@@ -77,7 +77,7 @@ export class Subscription {
     this.#readers.clear();
   }
 
-  /** Ends all iterations, and all to come. */
+  /** Ends all iterations, present and future. */
   close(error?: LiveError): void {
     this.#closed = error ? { error } : {};
     this.end(error);
@@ -105,7 +105,7 @@ export class Subscription {
   #subscribed(answer: ChannelState, after: number | undefined): void {
     const newest = answer.next_event_id - 1;
     const events = (answer.events ?? []).map(plainEvent);
-    const isComplete = events.length < MAX_RETURNED;
+    const isComplete = events.length < MAX_SUBSCRIBED_EVENTS;
     this.#isActive = true;
     this.#newest = Math.max(newest, events.at(-1)?.event_id ?? 0);
     for (const reader of this.#readers) {
@@ -129,8 +129,8 @@ export class Subscription {
   }
 }
 
-/** How many events wait for a slow consumer. It fetches the others when it is ready for them. */
-const MAX_WAITING = 1000;
+/** How many events a reader buffers. A slow consumer fetches later ones when it is ready. */
+const MAX_BUFFERED_EVENTS = 1000;
 
 /** The part of a channel that a {@link Reader} uses. */
 export interface Source {
@@ -170,12 +170,12 @@ export class Reader implements AsyncIterableIterator<SentEvent, undefined> {
     return this.#tail;
   }
 
-  /** Takes an event that was pushed. */
+  /** Buffers a pushed event. */
   offer(event: SentEvent): void {
     const { event_id: id } = event;
     if (this.#tail === undefined || this.#hasGap || id <= this.#tail) return;
     const list = this.#held ?? this.#waiting;
-    if (list.length >= MAX_WAITING) {
+    if (list.length >= MAX_BUFFERED_EVENTS) {
       this.#hasGap = true;
       return;
     }
@@ -184,7 +184,7 @@ export class Reader implements AsyncIterableIterator<SentEvent, undefined> {
     this.#wake();
   }
 
-  /** Takes note that events may have been missed. */
+  /** Marks a gap: events may have been missed. */
   miss(): void {
     if (this.#tail === undefined) return;
     this.#hasGap = true;
@@ -192,7 +192,7 @@ export class Reader implements AsyncIterableIterator<SentEvent, undefined> {
   }
 
   /**
-   * Goes on after a new subscription.
+   * Continues after a new subscription.
    * @param newest pushes have ids after this one.
    * @param after `events` follow this id; undefined if there are none.
    * @param isComplete whether there are no more after this id.
@@ -283,9 +283,9 @@ export class Reader implements AsyncIterableIterator<SentEvent, undefined> {
   }
 }
 
-/** So many events of any size fit into one answer. */
-const SAFE_COUNT = 25;
-const COUNT = 250;
+/** Events of any size fit into a page of this many. */
+const SAFE_PAGE_EVENTS = 25;
+const PAGE_EVENTS = 250;
 /** More than the id of any event. */
 export const NEWEST = Number.MAX_SAFE_INTEGER;
 
@@ -319,10 +319,10 @@ export async function eventsAfter(
     return { events: results.map(plainEvent), isLast };
   };
   try {
-    return await fetch(COUNT);
+    return await fetch(PAGE_EVENTS);
   } catch (error) {
     if (!isTooLarge(error)) throw error;
-    return fetch(SAFE_COUNT);
+    return fetch(SAFE_PAGE_EVENTS);
   }
 }
 
@@ -338,7 +338,7 @@ export async function eventsBefore(
     const { results } = await client.call("chat.fetch", payload);
     return results.map(plainEvent);
   } catch (error) {
-    if (!isTooLarge(error) || count <= SAFE_COUNT) throw error;
+    if (!isTooLarge(error) || count <= SAFE_PAGE_EVENTS) throw error;
     const half = Math.ceil(count / 2);
     const newer = await eventsBefore(client, channel, before, half);
     if (newer.length < half) return newer;
@@ -365,7 +365,7 @@ export class Membership {
   #attempt = 0;
   #ensuring: Promise<void> | undefined;
 
-  /** @param report takes why the user could not join again. */
+  /** @param report receives the error if the user cannot join again. */
   constructor(client: Client, channel: string, report: (error: unknown) => void) {
     this.#client = client;
     this.#channel = channel;

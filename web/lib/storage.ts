@@ -77,7 +77,7 @@ export function forgetAll(prefix: string, ofTab = false): void {
 }
 
 /** How many dismissals are kept: there are few announcements at a time. */
-const KEPT = 200;
+const MAX_DISMISSALS = 200;
 
 /** What was dismissed in this browser: announcements, or cards of polls. */
 export class Dismissals implements Readable<ReadonlySet<string>> {
@@ -95,7 +95,7 @@ export class Dismissals implements Readable<ReadonlySet<string>> {
 
   dismiss(id: string): void {
     // Other windows dismiss as well, so it is read again.
-    const all = [...this.#kept().filter((it) => it !== id), id].slice(-KEPT);
+    const all = [...this.#kept().filter((it) => it !== id), id].slice(-MAX_DISMISSALS);
     this.#shelf.setItem(this.#key, all.join(" "));
     this.#store.set(new Set(all));
   }

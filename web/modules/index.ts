@@ -3,23 +3,9 @@ import type { SentRoom } from "../../client/index.js";
 import type { IconName } from "../components/Icon.svelte";
 import { t } from "../i18n/index.js";
 import { may, type RoomModule } from "../lib/rights.js";
+import type { FormProps, ViewProps } from "../state/rooms.js";
 
 // To add a kind of module, add it to the list below, and its settings to Form.svelte.
-
-/** The properties of a module's view. Another room gets a new instance. */
-export interface ViewProps {
-  room: SentRoom;
-  module: RoomModule;
-}
-
-/** The properties of a module's form: its configuration, which it binds and changes. */
-export interface FormProps {
-  /** The `type` of the module. */
-  type: string;
-  config: Record<string, unknown>;
-  /** Puts a module of another kind in its place. */
-  onreplace?: (module: { type: string; config: object }) => void;
-}
 
 /** A kind of module. */
 export interface ModuleKind {

@@ -23,7 +23,7 @@ export type Said =
   | { readonly is: "deleted" }
   | { readonly is: "unknown" };
 
-/** The server takes no more files in a message. */
+/** The server accepts no more files in a message. */
 const MAX_FILES = 100;
 
 const textOf = (value: unknown): string => (typeof value === "string" ? value : "");

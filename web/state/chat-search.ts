@@ -6,8 +6,8 @@ import { type Named, nameOf } from "./profile.js";
 
 /** How many users are offered. */
 const MAX_FOUND = 8;
-/** After which pause in the typing the server is asked, in milliseconds. */
-const PAUSE = 150;
+/** How long typing must pause before the server is asked. */
+const DEBOUNCE_MS = 150;
 
 /** Finds the users who match the text after an `@`. */
 export class MentionSearch {
@@ -22,7 +22,7 @@ export class MentionSearch {
   }
 
   /**
-   * @param show gets the known users at once, and then, if this is still the last search,
+   * @param show receives the known users at once, and then, if this is still the last search,
    *   the server's matches, too.
    */
   async find(term: string, show: (users: readonly Named[]) => void): Promise<void> {
@@ -34,7 +34,7 @@ export class MentionSearch {
     );
     show(near.slice(0, MAX_FOUND));
     if (term.trim() === "") return;
-    await new Promise((done) => setTimeout(done, PAUSE));
+    await new Promise((done) => setTimeout(done, DEBOUNCE_MS));
     if (search !== this.#last) return;
     try {
       const payload = { search_term: term.trim(), page: 1 };
@@ -88,11 +88,11 @@ export class Finder implements Readable<FinderView> {
   begin(query: string): Promise<void> {
     this.#query = query.trim();
     this.#view = nothing;
-    return this.goOn();
+    return this.searchOlder();
   }
 
   /** Searches older messages. */
-  async goOn(): Promise<void> {
+  async searchOlder(): Promise<void> {
     const { found } = this.#view;
     const run = ++this.#run;
     this.#show({ isBusy: true, problem: undefined });

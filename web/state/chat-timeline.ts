@@ -55,7 +55,7 @@ export class Timeline {
     this.hasNewer = false;
   }
 
-  /** Takes a page of the history. Its state of an event is newer than the known one. */
+  /** Adds a page of the history. Its state of an event is newer than the known one. */
   addPage(page: readonly SentEvent[]): void {
     for (const event of page) {
       if (event.replaces === null) this.#put(event);
@@ -64,7 +64,7 @@ export class Timeline {
   }
 
   /**
-   * Takes events as they come.
+   * Adds new events.
    * @returns the new ones.
    */
   add(events: readonly SentEvent[]): SentEvent[] {
@@ -80,7 +80,7 @@ export class Timeline {
     return fresh;
   }
 
-  /** Takes the reactions to an event. */
+  /** Replaces the reactions to an event. */
   react({ event_id, reactions }: Pick<SentEvent, "event_id" | "reactions">): void {
     const event = this.#byId.get(event_id);
     if (event) this.#put({ ...event, reactions });
@@ -154,8 +154,8 @@ export interface MessageRow {
   readonly isFirst: boolean;
 }
 
-/** Messages of one author that are further apart are no group, in milliseconds. */
-const GROUP = 5 * 60_000;
+/** Messages of one author that are further apart form no group. */
+const GROUP_GAP_MS = 5 * 60_000;
 
 /** The inputs of the rows of a chat. */
 interface RowSource {
@@ -229,7 +229,7 @@ function addEvent(rows: Row[], event: SentEvent): void {
 const begins = (event: SentEvent, last: Row | undefined): boolean =>
   last?.is !== "message" ||
   last.event.sender !== event.sender ||
-  !(Date.parse(event.timestamp) - Date.parse(last.event.timestamp) < GROUP);
+  !(Date.parse(event.timestamp) - Date.parse(last.event.timestamp) < GROUP_GAP_MS);
 
 /** The rows, with equal ones taken from before. */
 function kept(rows: Row[], before: readonly Row[]): Row[] {

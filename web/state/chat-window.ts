@@ -18,13 +18,13 @@ interface WindowParts {
   readonly channel: Channel;
   /** Whether the end of the list is shown. */
   readonly isAtEnd: () => boolean;
-  /** Gets each event that comes. @param before the id of the newest one before it. */
+  /** Receives each new event. @param before the id of the newest one before it. */
   readonly onArrival: (event: SentEvent, isNew: boolean, before: number) => void;
   /** @param isOwn whether the user waits for it. */
   readonly onChange: (isOwn: boolean) => void;
 }
 
-/** The events of a channel that a chat has: the newest ones, or those around a place in the past. */
+/** The events of a channel that a chat has: the newest ones, or those around an older message. */
 export class ChatWindow {
   readonly timeline = new Timeline();
   /** What is not shown. */
@@ -90,7 +90,7 @@ export class ChatWindow {
 
   /** Shows the server's answer. */
   take(event: SentEvent): void {
-    // The chat may be closed, and an old event comes with its page.
+    // The chat may be closed, and a page brings an old event.
     if (this.#is !== "ready" || event.event_id < this.timeline.oldest) return;
     this.#add(event);
   }
@@ -232,7 +232,7 @@ export class ChatWindow {
 
   /**
    * Loads a part of the history.
-   * @param take shows what came. It returns the events that it has taken.
+   * @param take shows the page, and returns the events that it used.
    * @throws what `fetch` throws. Nothing has changed then.
    */
   async #load<T>(
@@ -260,17 +260,17 @@ export class ChatWindow {
     this.#parts.onChange(true);
   }
 
-  /** After a reconnection: reactions that were missed come with a page of the history. */
+  /** After a reconnection, fetches a page of the history for the reactions that it missed. */
   async #refresh(): Promise<void> {
     const run = this.#run;
     if (this.#is !== "ready" || this.timeline.hasNewer) return;
     const { channel, onChange } = this.#parts;
     const count = Math.max(PAGE_EVENTS, Math.min(this.timeline.size, 4 * PAGE_EVENTS));
     const before = this.timeline.newest + 1;
-    // Without it, they come with the next one.
+    // If it fails, the next reconnection tries again.
     const page = await channel.history({ before, count }).catch(() => []);
     if (run !== this.#run || page.length === 0) return;
-    // Another part of the history may have taken the place of this one.
+    // The window may show another part of the history by now.
     const { oldest, newest } = this.timeline;
     const isHere = ({ event_id }: SentEvent) => event_id >= oldest && event_id <= newest;
     this.timeline.addPage(page.filter(isHere));
@@ -399,7 +399,7 @@ class ChatPeople {
   readonly #people: People;
   readonly #channel: Channel;
   /** The last state of each user that the server sent. */
-  readonly #told = new Map<string, PublicUser>();
+  readonly #known = new Map<string, PublicUser>();
 
   constructor(people: People, channel: Channel) {
     this.#people = people;
@@ -409,14 +409,14 @@ class ChatPeople {
   /** @param me the own user, which the session knows better. */
   meet(events: readonly SentEvent[], me: string | undefined): void {
     const ids = usersIn(events);
-    const told: PublicUser[] = [];
+    const updated: PublicUser[] = [];
     for (const id of ids) {
       const user = this.#channel.users.get(id);
-      if (!user || user === this.#told.get(id)) continue;
-      this.#told.set(id, user);
-      if (id !== me) told.push(user);
+      if (!user || user === this.#known.get(id)) continue;
+      this.#known.set(id, user);
+      if (id !== me) updated.push(user);
     }
-    if (told.length > 0) this.#people.add(told);
+    if (updated.length > 0) this.#people.add(updated);
     this.#people.want(ids);
   }
 }

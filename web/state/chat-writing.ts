@@ -17,7 +17,7 @@ interface WritingParts {
   readonly key: string;
   /** Uploads a file. @returns its URL. */
   readonly upload: (file: File) => Promise<string>;
-  /** The largest file that the server takes, in bytes. */
+  /** The largest file that the server accepts, in bytes. */
   readonly maxBytes: number;
   /** A message waits, has failed, or was sent. @param sent the event that the server made of it. */
   readonly onChange: (sent: SentEvent | undefined) => void;
@@ -193,7 +193,7 @@ export interface Upload {
 
 export type UploadFailure = "type" | "size" | "denied" | "busy" | "network";
 
-/** How a server takes files. */
+/** How to upload a file. */
 interface UploadParts {
   readonly upload: (file: File) => Promise<string>;
   /** The largest file, in bytes. */

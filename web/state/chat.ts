@@ -16,8 +16,8 @@ import { ChatWriting } from "./chat-writing.js";
 import type { Named } from "./profile.js";
 import type { People, Session } from "./session.js";
 
-/** Crowds are shown this often, in milliseconds. */
-const PACE = 50;
+/** A busy chat redraws at most this often. */
+const REDRAW_INTERVAL_MS = 50;
 
 /** The state of a chat. */
 export interface ChatView {
@@ -31,7 +31,7 @@ export interface ChatView {
   readonly hasNewer: boolean;
   /** Which way more is being loaded. */
   readonly isLoading?: "older" | "newer" | undefined;
-  /** How many messages of others came while their end of the list was not shown. */
+  /** How many messages of others arrived while the end of the list was out of view. */
   readonly newCount: number;
 }
 
@@ -44,7 +44,7 @@ interface ChatParts {
   readonly world: string;
   /** Uploads a file. @returns its URL. */
   readonly upload: (file: File) => Promise<string>;
-  /** The largest file that the server takes, in bytes. */
+  /** The largest file that the server accepts, in bytes. */
   readonly maxBytes: number;
 }
 
@@ -75,11 +75,11 @@ export class ChatStore implements Readable<ChatView> {
   #rows: readonly Row[] = [];
   #newCount = 0;
   #readUpTo: number | undefined;
-  #place = { isAtEnd: true, isSeen: false };
+  #view = { isAtEnd: true, isSeen: false };
   /** How many views show it. */
   #views = 0;
   #stop: () => void = () => {};
-  readonly #shown = new Paced(PACE, () => this.#show());
+  readonly #shown = new Throttle(REDRAW_INTERVAL_MS, () => this.#show());
 
   constructor(parts: ChatParts, id: string) {
     const { live, people, shelf, world, upload, maxBytes } = parts;
@@ -91,7 +91,7 @@ export class ChatStore implements Readable<ChatView> {
       live,
       people,
       channel,
-      isAtEnd: () => this.#place.isAtEnd,
+      isAtEnd: () => this.#view.isAtEnd,
       onArrival: (...arrival) => this.#arrived(...arrival),
       onChange: (isOwn) => {
         if (isOwn) this.#publishNow();
@@ -138,21 +138,21 @@ export class ChatStore implements Readable<ChatView> {
   }
 
   /**
-   * Sets the visible place.
-   * @param place.isAtEnd whether the newest message is shown.
-   * @param place.isSeen whether the user looks at the page.
+   * Reports what the view shows.
+   * @param view.isAtEnd whether the newest message is shown.
+   * @param view.isSeen whether the user looks at the page.
    */
-  setPlace(place: { isAtEnd: boolean; isSeen: boolean }): void {
-    const wasSeen = this.#place.isSeen;
-    const wasAtEnd = this.#place.isAtEnd;
-    this.#place = place;
-    if (wasSeen && !place.isSeen) this.#readUpTo = undefined;
-    if (place.isAtEnd) {
+  setView(view: { isAtEnd: boolean; isSeen: boolean }): void {
+    const wasSeen = this.#view.isSeen;
+    const wasAtEnd = this.#view.isAtEnd;
+    this.#view = view;
+    if (wasSeen && !view.isSeen) this.#readUpTo = undefined;
+    if (view.isAtEnd) {
       this.#newCount = 0;
       if (!wasAtEnd) this.window.trim();
     }
     this.#markRead();
-    if (place.isAtEnd !== wasAtEnd || place.isSeen !== wasSeen) {
+    if (view.isAtEnd !== wasAtEnd || view.isSeen !== wasSeen) {
       this.#publishNow();
     }
   }
@@ -178,13 +178,13 @@ export class ChatStore implements Readable<ChatView> {
 
   /** Deletes an own message, or, as a moderator, any message. */
   async delete(id: number): Promise<void> {
-    // The server takes a deletion for something that is sent.
+    // For the server, a deletion is a message, so it needs a member.
     await this.#channel.ensureMember();
     this.window.take(await this.#channel.delete(id));
     this.#publish();
   }
 
-  /** Adds a reaction, or takes the own one back. */
+  /** Adds a reaction, or removes the user's own. */
   async react(id: number, emoji: string): Promise<void> {
     const me = this.#me ?? "";
     const event = this.window.timeline.get(id);
@@ -252,14 +252,14 @@ export class ChatStore implements Readable<ChatView> {
     this.#channel.leave().catch(() => {});
   }
 
-  /** An event came. @param before the id of the newest one before it. */
+  /** @param before the id of the newest one before it. */
   #arrived(event: SentEvent, isNew: boolean, before: number): void {
     const isOthers = event.event_type === "channel.message" && event.sender !== this.#me;
     if (isNew && isOthers) {
-      if (!this.#place.isSeen && !this.#isVolatile) this.#readUpTo ??= before;
-      if (!this.#place.isAtEnd) this.#newCount++;
+      if (!this.#view.isSeen && !this.#isVolatile) this.#readUpTo ??= before;
+      if (!this.#view.isAtEnd) this.#newCount++;
     }
-    // Not before: an event in a quiet chat is shown at once, and nothing shows it again.
+    // After the count: a quiet chat redraws at once, and not again.
     this.#publish();
     if (isNew && isOthers) {
       for (const listener of this.#listeners) listener([event]);
@@ -273,7 +273,7 @@ export class ChatStore implements Readable<ChatView> {
   }
 
   #markRead(): void {
-    const { isAtEnd, isSeen } = this.#place;
+    const { isAtEnd, isSeen } = this.#view;
     const { newest, hasNewer } = this.window.timeline;
     if (!isAtEnd || !isSeen || hasNewer || newest === 0) return;
     if (this.window.is !== "ready") return;
@@ -310,8 +310,8 @@ export class ChatStore implements Readable<ChatView> {
   }
 }
 
-/** Runs something at once, and again at most once in an interval. */
-class Paced {
+/** Runs a function at once, then at most once per interval. */
+class Throttle {
   readonly #interval: number;
   readonly #act: () => void;
   #timer: ReturnType<typeof setTimeout> | undefined;
@@ -323,7 +323,7 @@ class Paced {
     this.#act = act;
   }
 
-  /** Runs it as soon as the interval lets it. */
+  /** Runs it as soon as the interval allows. */
   soon(): void {
     if (this.#timer !== undefined) return;
     const wait = this.#ranAt + this.#interval - Date.now();
@@ -339,7 +339,7 @@ class Paced {
     this.#act();
   }
 
-  /** What waits does not run any more. */
+  /** Cancels a pending run. */
   stop(): void {
     clearTimeout(this.#timer);
     this.#timer = undefined;
@@ -349,9 +349,9 @@ class Paced {
 const known = new WeakMap<Session, Map<string, ChatStore>>();
 
 /**
- * The chat of a channel: the same for as long as the session lasts, so that sending goes on
+ * The chat of a channel: the same for as long as the session lasts, so that sending continues
  * when the user opens another page.
- * @param maxBytes the largest file that the server takes.
+ * @param maxBytes the largest file that the server accepts.
  */
 export function chatOf(
   session: Session,

@@ -37,7 +37,7 @@ export interface Listing {
 }
 
 /** How many people are on a page of REST, and asked for at once. */
-const PAGE = 50;
+const PAGE_USERS = 50;
 
 interface Found {
   people: Person[];
@@ -166,7 +166,7 @@ export class Directory implements Readable<Listing> {
     const { results, next, count } = await this.#api.listUsers({
       ordering: "-last_seen",
       page,
-      page_size: PAGE,
+      page_size: PAGE_USERS,
     });
     for (const user of results) this.#users.set(user.id, user);
     return {
@@ -230,8 +230,8 @@ async function batches<T>(
   ask: (ids: string[]) => Promise<Record<string, T>>,
 ): Promise<Record<string, T>> {
   const all: Record<string, T> = {};
-  for (let at = 0; at < ids.length; at += PAGE) {
-    Object.assign(all, await ask(ids.slice(at, at + PAGE)));
+  for (let at = 0; at < ids.length; at += PAGE_USERS) {
+    Object.assign(all, await ask(ids.slice(at, at + PAGE_USERS)));
   }
   return all;
 }

@@ -102,7 +102,7 @@ export const directCount = (state: LiveState): number =>
   directsOf(state).reduce((sum, { count }) => sum + count, 0);
 
 /** How often it is asked, in milliseconds. */
-const EVERY = 30_000;
+const ONLINE_POLL_INTERVAL_MS = 30_000;
 
 /** The online status of some users, kept current while it has subscribers. */
 export class Online implements Readable<ReadonlySet<string>> {
@@ -112,7 +112,7 @@ export class Online implements Readable<ReadonlySet<string>> {
   #ids: readonly string[] = [];
 
   /** @param every how often it is asked, in milliseconds. */
-  constructor(live: Live, every = EVERY) {
+  constructor(live: Live, every = ONLINE_POLL_INTERVAL_MS) {
     this.#live = live;
     this.#store = writable<ReadonlySet<string>>(new Set(), () => {
       void this.#ask();

@@ -96,7 +96,7 @@ export function troubleOf(signs: TroubleSigns): Trouble | undefined {
 }
 
 /** After how many milliseconds a banned user knocks again; a ban ends for the page within 5 s. */
-export const AFTER_BAN = 3500;
+export const BAN_RETRY_MS = 3500;
 
 /** The same for everybody whom a closed event keeps out. They are many, and spread their tries. */
 export const whileClosed = (): number => 8_000 + 7_000 * Math.random();

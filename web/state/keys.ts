@@ -209,7 +209,7 @@ export const csvOf = (rows: readonly (readonly string[])[]): string =>
     .join("");
 
 /** How many links are remembered. */
-const KEPT = 1000;
+const MAX_KEPT_LINKS = 1000;
 
 /** The links that were made in this browser, the newest first. */
 export class MadeLinks implements Readable<readonly MadeLink[]> {
@@ -228,7 +228,7 @@ export class MadeLinks implements Readable<readonly MadeLink[]> {
     const fingerprint = fingerprintOf(key.secret);
     const made = list.map((it) => ({ ...it, key: fingerprint, madeAt }));
     // Another tab may have added some.
-    this.#write([...made.toReversed(), ...this.#read()].slice(0, KEPT));
+    this.#write([...made.toReversed(), ...this.#read()].slice(0, MAX_KEPT_LINKS));
   }
 
   /** The unexpired links that a key signed. */

@@ -15,14 +15,14 @@ export interface Board {
 }
 
 /** How many own questions of a room a browser knows. */
-const OWN = 50;
+const MAX_OWN_QUESTIONS = 50;
 
 /** The ids of the questions that the user asked in a room with this browser, the newest first. */
 export const ownQuestions = (shelf: Shelf, world: string, room: string) =>
   kept<readonly string[]>(
     shelf,
     `foyer:${world}:draft:${room}:asked`,
-    (value) => (Array.isArray(value) ? value.map(String).slice(0, OWN) : undefined),
+    (value) => (Array.isArray(value) ? value.map(String).slice(0, MAX_OWN_QUESTIONS) : undefined),
     [],
   );
 

@@ -24,16 +24,16 @@ export interface Particle {
 const MAX_PARTICLES = 30;
 
 /** How long one floats, in milliseconds. */
-export const FLOAT = 2600;
+export const FLOAT_MS = 2600;
 
 /** The server collects reactions for a second; they are spread over as much. */
-const SPREAD = 900;
+const SPREAD_MS = 900;
 
 /** The server counts the same reaction of a user once in this time, in milliseconds. */
-const PAUSE = 2000;
+const REACTION_INTERVAL_MS = 2000;
 
 /** How long a count stays, in milliseconds. */
-const STAY = 6000;
+const COUNT_MS = 6000;
 
 /** The reactions in a room, of all users and the user's own. */
 export class Reactions {
@@ -72,7 +72,7 @@ export class Reactions {
     this.#resting.subscribe((all) => (isResting = all.has(reaction)))();
     if (isResting) return;
     this.#resting.update((all) => new Set(all).add(reaction));
-    this.#later(PAUSE, () =>
+    this.#later(REACTION_INTERVAL_MS, () =>
       this.#resting.update((all) => {
         const others = new Set(all);
         others.delete(reaction);
@@ -101,7 +101,7 @@ export class Reactions {
       if (typeof count !== "number" || !(count > 0)) continue;
       const own = Math.min(this.#own.get(reaction) ?? 0, count);
       if (own > 0) this.#change(this.#own, reaction, -own);
-      if (count > own) this.#show(reaction, count - own, SPREAD);
+      if (count > own) this.#show(reaction, count - own, SPREAD_MS);
     }
   }
 
@@ -118,7 +118,7 @@ export class Reactions {
         delay: Math.random() * spread,
       }));
       for (const { id, delay } of added) {
-        this.#later(delay + FLOAT, () =>
+        this.#later(delay + FLOAT_MS, () =>
           this.#particles.update((all) => all.filter((it) => it.id !== id)),
         );
       }
@@ -134,7 +134,7 @@ export class Reactions {
         return all;
       });
     add(count);
-    this.#later(STAY, () => add(-count));
+    this.#later(COUNT_MS, () => add(-count));
   }
 
   #change(counts: Map<Reaction, number>, reaction: Reaction, n: number): void {

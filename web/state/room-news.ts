@@ -28,7 +28,7 @@ export const MOST_COUNTED = 99;
  * How often it is counted, in milliseconds. The server tells of the first unread message of a
  * room, and tells people outside of a room nothing of its questions.
  */
-const PACE = 30_000;
+const COUNT_INTERVAL_MS = 30_000;
 
 /** The messages of a room behind a read pointer. */
 interface Counted {
@@ -52,7 +52,7 @@ export const newsOf = ({
   live,
   open,
   isHidden = () => document.hidden,
-  pace = PACE,
+  pace = COUNT_INTERVAL_MS,
 }: NewsParts): Readable<ReadonlyMap<string, RoomNews>> =>
   readable<ReadonlyMap<string, RoomNews>>(new Map(), (set) => {
     const counted = new Map<string, Counted>();

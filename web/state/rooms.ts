@@ -129,3 +129,18 @@ export const isLivestream = (type: string): boolean => type.startsWith("livestre
 /** Whether a room shows something that people may want to react to. */
 export const hasLivestream = (room: SentRoom): boolean =>
   room.modules.some(({ type }) => isLivestream(type));
+
+/** The properties of a module's view. Another room gets a new instance. */
+export interface ViewProps {
+  room: SentRoom;
+  module: RoomModule;
+}
+
+/** The properties of a module's form: its configuration, which it binds and changes. */
+export interface FormProps {
+  /** The `type` of the module. */
+  type: string;
+  config: Record<string, unknown>;
+  /** Puts a module of another kind in its place. */
+  onreplace?: (module: { type: string; config: object }) => void;
+}

@@ -3,7 +3,7 @@ import type { Commands, Live } from "../../client/index.js";
 import { messageOf } from "./session.js";
 
 /** The pause in typing before a search starts, in milliseconds. */
-const PAUSE = 250;
+const DEBOUNCE_MS = 250;
 
 type Found = Commands["user.list.search"]["result"]["results"][number];
 
@@ -31,7 +31,7 @@ export class PeopleSearch implements Readable<Results> {
   #timer: ReturnType<typeof setTimeout> | undefined;
 
   /** @param pause the pause in typing before a search starts, in milliseconds. */
-  constructor(live: Live, pause = PAUSE) {
+  constructor(live: Live, pause = DEBOUNCE_MS) {
     this.#live = live;
     this.#pause = pause;
   }

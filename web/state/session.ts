@@ -104,7 +104,7 @@ export interface Notice {
 }
 
 /** How long a notice stays, in milliseconds. Errors stay until they are closed, or the page changes. */
-const STAY = 2500;
+const NOTICE_MS = 2500;
 
 /** The notices of a page. */
 export class Notices implements Readable<readonly Notice[]> {
@@ -114,7 +114,7 @@ export class Notices implements Readable<readonly Notice[]> {
 
   info(text: string, href?: string): void {
     const id = this.#add("info", text, href);
-    setTimeout(() => this.close(id), STAY);
+    setTimeout(() => this.close(id), NOTICE_MS);
   }
 
   error(text: string): void {
@@ -132,7 +132,7 @@ export class Notices implements Readable<readonly Notice[]> {
 
   #add(kind: Notice["kind"], text: string, href?: string): number {
     const id = ++this.#last;
-    // The same words twice say no more than once.
+    // Do not repeat a notice that is still shown.
     this.#all.update((all) => [
       ...all.filter((notice) => notice.text !== text).slice(-3),
       { id, kind, text, ...(href !== undefined && { href }) },
@@ -142,7 +142,7 @@ export class Notices implements Readable<readonly Notice[]> {
 }
 
 /** How many users are asked for at once. */
-const BATCH = 100;
+const MAX_BATCH_USERS = 100;
 
 /** The users that a page has met, by id. It fetches unknown ones in batches. */
 export class People implements Readable<ReadonlyMap<string, PublicUser>> {
@@ -187,8 +187,8 @@ export class People implements Readable<ReadonlyMap<string, PublicUser>> {
   async #fetch(): Promise<void> {
     const ids = this.#wanted;
     this.#wanted = [];
-    for (let at = 0; at < ids.length; at += BATCH) {
-      const batch = ids.slice(at, at + BATCH);
+    for (let at = 0; at < ids.length; at += MAX_BATCH_USERS) {
+      const batch = ids.slice(at, at + MAX_BATCH_USERS);
       try {
         const found = await this.#live.call("user.fetch", { ids: batch });
         this.add(Object.values(found as Record<string, PublicUser>));

@@ -33,7 +33,7 @@ export function signInAddress(
 const keyOf = (world: string) => `foyer:${world}:sign-in`;
 
 /** After how many milliseconds a page may lead to a provider again. */
-const PAUSE = 60_000;
+const REDIRECT_INTERVAL_MS = 60_000;
 
 /**
  * The provider to which a page leads by itself: the only one of an event that is closed to guests.
@@ -52,7 +52,7 @@ export function providerToLeadTo(
   if (world === null || title !== null || !only || another) return undefined;
   if (embed !== null || problemIn(search)) return undefined;
   const last = Number(shelf.getItem(keyOf(world)));
-  if (now < last + PAUSE) return undefined;
+  if (now < last + REDIRECT_INTERVAL_MS) return undefined;
   shelf.setItem(keyOf(world), String(now));
   return only.id;
 }

@@ -158,7 +158,7 @@ export interface Look {
 }
 
 /** How long a read that failed waits for its second try, in milliseconds. */
-const RETRY = 3000;
+const RETRY_DELAY_MS = 3000;
 
 const looks = new WeakMap<Session, Readable<Look>>();
 
@@ -181,7 +181,7 @@ export function lookOf(session: Session, page: PageConfig): Readable<Look> {
       if (mine !== begun) return;
       if (!world) {
         const again = () => mine === begun && void read(true);
-        if (!isSecond) setTimeout(again, RETRY);
+        if (!isSecond) setTimeout(again, RETRY_DELAY_MS);
         return;
       }
       const theme = objectOf(world.config["theme"]) as Theme;

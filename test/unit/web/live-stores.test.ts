@@ -102,7 +102,7 @@ void t.test("memory is bounded at both ends", async (t) => {
   t.equal(bodies(get(store)).length, MAX_KEPT);
   t.equal(get(store).hasNewer, true);
   const first = bodies(get(store))[0];
-  store.setPlace({ isAtEnd: false, isSeen: true });
+  store.setView({ isAtEnd: false, isSeen: true });
   await say(house, 2001, 2001);
   await until(() => get(store).newCount === 1);
   t.equal(bodies(get(store))[0], first, "what is shown stays");
@@ -110,7 +110,7 @@ void t.test("memory is bounded at both ends", async (t) => {
   t.equal(bodies(get(store)).length, MAX_KEPT);
   await store.window.loadNewest();
   t.same(bodies(get(store)), numbers(1952, 2001));
-  store.setPlace({ isAtEnd: true, isSeen: true });
+  store.setView({ isAtEnd: true, isSeen: true });
   t.equal(get(store).newCount, 0);
   const ids = await say(house, 2002, 2401);
   await until(() => get(store).rows.at(-1)?.key === `event ${ids.at(-1)}`);
@@ -178,8 +178,8 @@ void t.test("what a single arrival changes shows with it", async (t) => {
   const { store, house } = await open(t, (house) => say(house, 1, 3));
   let count = 3;
   for (const isQuiet of [true, false]) {
-    store.setPlace({ isAtEnd: true, isSeen: true });
-    store.setPlace({ isAtEnd: false, isSeen: false });
+    store.setView({ isAtEnd: true, isSeen: true });
+    store.setView({ isAtEnd: false, isSeen: false });
     // After a pause, an event shows at once; in a crowd, it shows soon.
     const since = Date.now();
     if (isQuiet) await until(() => Date.now() - since > 100);

@@ -28,7 +28,7 @@ import {
 import { overlaps, speakerOverlaps } from "../../../web/state/program-edit.js";
 import { type Board, stagesOf } from "../../../web/state/program.js";
 import { boardOf } from "../../../web/state/questions.js";
-import { FLOAT, Reactions, reactions } from "../../../web/state/reactions.js";
+import { FLOAT_MS, Reactions, reactions } from "../../../web/state/reactions.js";
 import { livelyDays, livelyPart, peakOf, spanOf, summed } from "../../../web/state/series.js";
 
 /** A question that was asked in this minute. */
@@ -562,7 +562,7 @@ void t.test("what floats goes, and a button rests for a while", async (t) => {
   await hall.react("👏");
   t.equal(sent.length, 2);
   t.equal(floating().length, 2);
-  tick(FLOAT);
+  tick(FLOAT_MS);
   t.strictSame(floating(), []);
   t.equal(get(hall.counts).get("👏"), 2);
   tick(6000);
