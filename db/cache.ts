@@ -64,13 +64,13 @@ const ENTRY_OVERHEAD = 500;
 /** For how long others who ask get the answer of a read that is under way. */
 const SHARED_READ_MS = 1000;
 
-/** What an engine knows of changes of what was read. */
+/** How an engine learns that cached values are stale. */
 export interface Freshness {
   /** The known state of a part of a world. Any change of the part gives it another one. */
   state(scope: string): unknown;
   /** Whether all changes of a world are known, and those to come will be. */
   isCurrent(world: string): boolean;
-  /** Makes a world current soon, as something of it was read. */
+  /** Starts to follow a world of which something was read. */
   follow(world: string): void;
   forget(scope: string): void;
 }

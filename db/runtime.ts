@@ -35,7 +35,7 @@ export const processClock: Clock = {
 export const sleep = (clock: Clock, delay: number): Promise<void> =>
   new Promise((resolve) => void clock.after(delay, resolve));
 
-/** Lets other work have its turn of the event loop. */
+/** Resolves in the next turn of the event loop, so that other work can run. */
 export const nextTurn = (clock: Clock): Promise<void> =>
   new Promise((resolve) => clock.soon(resolve));
 
@@ -68,7 +68,7 @@ export const processRandom: Random = {
 
 /**
  * Runs work that handles its own failures, without waiting for it. If it fails all the
- * same, that is a fault of Foyer: the process warns of it, and goes on.
+ * same, that is a fault of Foyer: the process warns of it, and continues.
  */
 export function detach(work: Promise<unknown>): void {
   work.catch((error: unknown) => process.emitWarning(String((error as Error)?.stack ?? error)));

@@ -96,13 +96,13 @@ export class LocalBus implements Bus {
     if (this.#closed || this.#due.push(message) > 1) return;
     try {
       // It grows while listeners publish.
-      for (const next of this.#due) this.#tell(next);
+      for (const next of this.#due) this.#notify(next);
     } finally {
       this.#due.length = 0;
     }
   }
 
-  #tell(message: BusMessage): void {
+  #notify(message: BusMessage): void {
     if (message.type === "process.began") this.others.add(message.process);
     else if (message.type === "process.ended") this.others.delete(message.process);
     for (const listener of this.#listeners) {
@@ -114,7 +114,7 @@ export class LocalBus implements Bus {
     }
   }
 
-  /** Every message comes here in any case. */
+  /** A local bus delivers the messages of all worlds. */
   join(): void {}
 
   leave(): void {}

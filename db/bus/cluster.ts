@@ -18,7 +18,7 @@ const MAX_UNREAD = 20_000;
 
 /** A message from a worker to the primary. */
 type Letter =
-  /** It takes part, and has joined no world. */
+  /** The worker has started, and has joined no world. */
   | { bus: "hello" }
   | { bus: "join" | "leave"; world: string }
   | { bus: "message"; message: unknown };
@@ -26,7 +26,7 @@ type Letter =
 /** A message from the primary to a worker. */
 type Relayed =
   | { bus: "message"; message: unknown }
-  /** Another worker takes part, or has ended. */
+  /** Another worker has started or ended. */
   | { bus: "began" | "ended"; process: string };
 
 const ofMessage = isRecord({ message: () => true });

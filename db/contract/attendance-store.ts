@@ -5,7 +5,7 @@ export interface Count {
   readonly people: number;
 }
 
-/** The time of a user in a room that has ended, or goes on. In milliseconds since 1970. */
+/** A visit of a user to a room, finished or not. In milliseconds since 1970. */
 export interface Stay {
   readonly user: string;
   readonly room: string;

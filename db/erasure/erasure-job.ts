@@ -76,7 +76,7 @@ const PATROL_MS = 10_000;
 const FIRST_RETRY_MS = 100;
 const LONGEST_RETRY_MS = 10_000;
 
-/** How long a job that ends goes on, and how often it tries again after failures. */
+/** How long a closing job continues, and how often it retries after failures. */
 const LAST_MS = 2000;
 const LAST_TRIES = 5;
 
@@ -132,7 +132,7 @@ export class ErasureJob {
       try {
         await finishErasures(this.#eraser, "last", { limit: LAST_MS, tries: LAST_TRIES });
       } catch (error) {
-        // The next process goes on.
+        // The next process continues.
         this.#overdue.failed(error);
       }
     }

@@ -45,7 +45,7 @@ interface Followed<E extends Logged> {
   readonly early: Map<number, Hint<E>>;
   /**
    * Entries that this process wrote and that were not applied yet: their tags by their
-   * numbers. Answers have told people of them.
+   * numbers. Answers have shown them to people.
    */
   readonly written: Map<number, number>;
   /** Whether a read of the log is under way or will be repeated. */
@@ -161,7 +161,7 @@ export class Follower<E extends Logged> {
 
   /**
    * Notes an entry that this process wrote. If the database loses it before it is applied, the
-   * world is reset, as people may have been told of it.
+   * world is reset, as people may have seen it in an answer.
    */
   wrote(world: string, { seq, tag }: Position): void {
     const followed = this.#worlds.get(world);
@@ -330,7 +330,7 @@ export class Follower<E extends Logged> {
    * may be on their way, and say more than the store.
    */
   #catchUpTo(world: string, followed: Followed<E>, { seq }: Position): void {
-    // On a busy machine, the thread that writes may wait for a processor before it tells.
+    // On a busy machine, the thread that writes may wait for a processor before it reports.
     const patience = this.#log.state ? LOOK_INTERVAL_MS : REORDER_WAIT_MS;
     this.#afterPatience(patience, () => {
       const { cursor } = followed;

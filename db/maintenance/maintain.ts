@@ -28,7 +28,7 @@ export async function upgrade(
   await shared.upgradeTables(database, log);
 }
 
-/** How long the job may go on, in milliseconds. */
+/** How long the job may run. */
 const LIMIT_MS = 3_600_000;
 
 /** How often it is tried again while something keeps it from its work, each after a moment. */

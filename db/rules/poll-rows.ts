@@ -136,7 +136,7 @@ const frozenResults = (options: readonly Pick<OptionRow, "id" | "votes">[]): str
 export const isOpened = (before: PollRow, after: PollRow): boolean =>
   before.state === "draft" && after.state === "open";
 
-/** The event that tells the chat of a room that a poll is open. */
+/** The event that announces an open poll in the chat of its room. */
 export const openingOf = (poll: string, sender: string) => ({
   type: POLL,
   sender,

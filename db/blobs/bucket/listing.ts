@@ -57,7 +57,7 @@ export async function listPage(
   return { objects, now, next };
 }
 
-/** Whether a server told the time. */
+/** Whether a server sent a valid date. */
 export const isTime = (time: Date | undefined): time is Date =>
   time !== undefined && !Number.isNaN(time.getTime());
 

@@ -18,7 +18,7 @@ const KEYS = ".keys";
 /** The time between two renewals. */
 const RENEWAL_INTERVAL_MS = 2000;
 
-/** The age of the last sign of life, at which others sweep. */
+/** The age of the last heartbeat at which other processes sweep. */
 const DEAD_AFTER_MS = 10_000;
 
 /**
@@ -101,7 +101,7 @@ class Life {
     this.#ended = ended;
   }
 
-  /** The first sign of life comes before the first note. */
+  /** Writes the first heartbeat before the first note. */
   static async begin(bucket: ObjectBucket, ended: () => void): Promise<Life> {
     const life = new Life(bucket, ended);
     await bucket.write(life.#folder + ALIVE, "");
@@ -185,7 +185,7 @@ const clocks = () => ({ steady: performance.now(), wall: Date.now() });
 
 interface NotesOfLife {
   notes: string[];
-  /** The age of its last sign of life, in milliseconds, by the clock of the server. */
+  /** The age of its last heartbeat, in milliseconds, by the clock of the server. */
   age: number;
   isOver: boolean;
   alive: string;

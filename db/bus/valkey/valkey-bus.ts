@@ -70,7 +70,7 @@ class Peers {
     this.#parts = parts;
   }
 
-  /** Notes that another process lives. @param now in milliseconds. */
+  /** Another process is alive. @param now in milliseconds. */
   hear(process: string, now: number): void {
     const isNew = !this.#heard.has(process);
     if (isNew && this.#heard.size >= MAX_PEERS) return;
@@ -95,11 +95,11 @@ const OPEN_TIMEOUT_MS = 5000;
 /** How often that time begins again while nothing has failed: a busy machine is slow to load the client. */
 const OPEN_ROUNDS = 4;
 
-/** How often silence is looked for. */
+/** How often silent processes are looked for. */
 const TICK_INTERVAL_MS = 250;
 
 /** The number of ticks between two heartbeats of a process. */
-const BEAT = 4;
+const TICKS_PER_HEARTBEAT = 4;
 
 /** How much time one tick counts for at most. */
 const LONGEST_TICK_MS = 1000;
@@ -147,9 +147,9 @@ export class ValkeyBus implements Bus {
   #time = 0;
   #tickedAt = performance.now();
   #ticks = 0;
-  /** When a message of this process came back last. */
+  /** When a message of this process last came back. */
   #echoedAt = 0;
-  /** Will say to processes that have begun that this one lives. */
+  /** Answers processes that have begun, which do not know this one yet. */
   #answer: NodeJS.Immediate | undefined;
 
   private constructor({ url, namespace, onFault, log }: ValkeyOptions) {
@@ -157,7 +157,7 @@ export class ValkeyBus implements Bus {
     this.#local = new LocalBus(onFault, this.process);
     this.#peers = new Peers({
       onBegan: (process) => {
-        this.#answer ??= setImmediate(() => this.#live());
+        this.#answer ??= setImmediate(() => this.#sendAlive());
         this.#local.publish({ type: "process.began", process });
       },
       onEnded: (process) => this.#local.publish({ type: "process.ended", process }),
@@ -178,7 +178,7 @@ export class ValkeyBus implements Bus {
       onUp: () => {
         this.#connected = false;
         this.#echoedAt = this.#time;
-        this.#live();
+        this.#sendAlive();
       },
     });
     this.#outbox = new Outbox((channel, body) => this.#send(channel, "messages", body));
@@ -251,7 +251,7 @@ export class ValkeyBus implements Bus {
     const late = new Promise((resolve) => {
       timer = setTimeout(resolve, CLOSE_TIMEOUT_MS);
     });
-    await Promise.race([this.#say("bye"), late]);
+    await Promise.race([this.#broadcast("bye"), late]);
     clearTimeout(timer);
     this.#link.close();
     await this.#local.close();
@@ -261,7 +261,7 @@ export class ValkeyBus implements Bus {
     const now = performance.now();
     this.#time += Math.min(now - this.#tickedAt, LONGEST_TICK_MS);
     this.#tickedAt = now;
-    if (++this.#ticks % BEAT === 0) this.#beat();
+    if (++this.#ticks % TICKS_PER_HEARTBEAT === 0) this.#heartbeat();
     this.#peers.endSilent(this.#time);
     if (this.#link.client && this.#time - this.#echoedAt > SILENCE_TIMEOUT_MS) {
       this.#connected = false;
@@ -281,21 +281,21 @@ export class ValkeyBus implements Bus {
     );
   }
 
-  #beat(): void {
-    this.#live();
+  #heartbeat(): void {
+    this.#sendAlive();
     this.#channels.sweep();
     const { client } = this.#link;
     if (client) this.#identity.putBack(client);
   }
 
-  #live(): void {
+  #sendAlive(): void {
     clearImmediate(this.#answer);
     this.#answer = undefined;
-    detach(this.#say("alive"));
+    detach(this.#broadcast("alive"));
   }
 
-  /** Sends a message to all processes. It never rejects. */
-  async #say(kind: "alive" | "bye"): Promise<void> {
+  /** Sends a message to all processes. Never rejects. */
+  async #broadcast(kind: "alive" | "bye"): Promise<void> {
     const all = this.#channels.nameOf(undefined);
     await this.#send(all, kind)?.catch(() => {});
   }

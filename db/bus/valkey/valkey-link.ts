@@ -114,7 +114,7 @@ export class Link {
     let isOver = false;
     client.once("end", () => (isOver = true));
     await client.connect();
-    // A client that was destroyed while it connected goes on all the same.
+    // A client that is destroyed while it connects continues to connect.
     if (isOver) return client.destroy();
     await this.#parts.prepare(client);
     if (isOver) return;

@@ -146,7 +146,7 @@ interface Kept {
 /** The reads of users by their ids and names, which are cached: every request looks up its caller. */
 export function cachedUsers(sql: Reading) {
   const users = sql.cached<Kept>("users");
-  /** Ids of users by their names. The user tells whether the name is still theirs. */
+  /** Ids of users by their names. The record of the user shows whether the name is still theirs. */
   const ids = sql.cached<string>("users", MAX_NAMES);
 
   /** The user in a row: the same object as before if the row is the same. */

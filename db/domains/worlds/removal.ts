@@ -4,7 +4,7 @@ import type { DomainLog, Sql } from "../domain.js";
 
 // A world that is deleted is gone with its row in `worlds`. Its other rows are removed in slices,
 // by the process that deletes it. Until the last one its id is taken. If that process is killed, the
-// maintenance job of another one goes on, as it does with an import that was not finished.
+// maintenance job of another one continues, as it does with an import that was not finished.
 
 /** After how long without a slice another process removes the rows, in milliseconds. */
 const ABANDONED_MS = 60_000;

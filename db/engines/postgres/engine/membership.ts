@@ -7,7 +7,7 @@ import { clientOf, cut, end, open } from "./pg-client.js";
 import { NODES } from "./postgres-sql.js";
 import { expectVersion, read, write } from "./postgres-upgrade.js";
 
-/** What all nodes that serve one database must have in common. */
+/** The settings that all nodes of one database must share. */
 export interface Membership {
   /** Names what carries their events. */
   events: string;
@@ -15,7 +15,7 @@ export interface Membership {
   files: string;
 }
 
-/** How long a node waits for one that has just been killed, and how often it asks. */
+/** How long a node waits until the lock of a killed node is free, and how often it asks. */
 const JOIN_TIMEOUT_MS = 3000;
 const JOIN_RETRY_MS = 200;
 
@@ -107,8 +107,8 @@ export class Link {
   readonly #events: LinkEvents;
   #client: pg.Client | undefined;
   #timer: NodeJS.Timeout | undefined;
-  /** How many beats the present heartbeat waits; undefined if none does. */
-  #silent: number | undefined;
+  /** For how many intervals the present heartbeat has had no answer; undefined if none does. */
+  #missed: number | undefined;
   #closed = false;
 
   constructor(config: pg.ClientConfig, events: LinkEvents) {
@@ -146,9 +146,9 @@ export class Link {
     } finally {
       clearTimeout(timer);
     }
-    this.#silent = undefined;
+    this.#missed = undefined;
     this.#client = client;
-    this.#timer = setInterval(() => this.#beat(client), HEARTBEAT_MS).unref();
+    this.#timer = setInterval(() => this.#heartbeat(client), HEARTBEAT_MS).unref();
     this.#events.up();
   }
 
@@ -160,18 +160,18 @@ export class Link {
     if (client) await end(client);
   }
 
-  /** Counts beats and not time, as this process may have been busy or stopped itself. */
-  #beat(client: pg.Client): void {
-    if (this.#silent !== undefined) {
-      if (++this.#silent >= MAX_MISSED_HEARTBEATS) {
+  /** Counts heartbeats and not time, as this process may have been busy or stopped itself. */
+  #heartbeat(client: pg.Client): void {
+    if (this.#missed !== undefined) {
+      if (++this.#missed >= MAX_MISSED_HEARTBEATS) {
         this.#lose(client, new Error("The database does not answer."));
       }
       return;
     }
-    this.#silent = 0;
+    this.#missed = 0;
     client.query("SELECT 1").then(
       () => {
-        if (client === this.#client) this.#silent = undefined;
+        if (client === this.#client) this.#missed = undefined;
       },
       (error: unknown) => this.#lose(client, error),
     );

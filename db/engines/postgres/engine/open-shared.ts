@@ -27,7 +27,7 @@ interface Carrier {
 }
 
 /**
- * Opens engines that several machines share. A process that serves takes part as a node.
+ * Opens engines that several machines share. A server joins as a node.
  * @throws {StoreError} `unusable`, with one line for the operator.
  */
 export const openShared = (options: SharedOptions): Promise<Engines> =>

@@ -16,7 +16,7 @@ const PATROL_INTERVAL_MS = 10_000;
 
 /**
  * For how long users are kept at most. Most logins of a known user append no
- * entry, so other nodes have an older `last_login`. It tells who is inactive, which takes far longer.
+ * entry, so other nodes have an older `last_login`. It decides who is inactive, which takes far longer.
  */
 const USERS_KEPT_MS = 3_600_000;
 

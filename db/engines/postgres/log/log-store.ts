@@ -102,7 +102,7 @@ export const logStore = (db: Database): LogStore => ({
   },
 });
 
-/** Makes the function that tells the history of a database. */
+/** Makes the function that reads the history of a database. */
 function historyOf(db: Database): () => Promise<History | undefined> {
   let mayAsk: boolean | undefined;
   let last: History | undefined;

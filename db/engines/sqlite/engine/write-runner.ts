@@ -209,7 +209,7 @@ export interface Runner {
 
 interface RunnerEvents {
   readonly onReport: (report: BatchReport) => void;
-  /** It runs nothing more. @param reason why, if it did not finish. */
+  /** The runner has ended. @param reason why, if it failed. */
   readonly onEnd: (reason?: string) => void;
 }
 

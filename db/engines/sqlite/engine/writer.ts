@@ -138,7 +138,7 @@ export class Writer {
   /** The writes that are not sent yet. A message to the thread costs as much as a small write. */
   readonly #unsent: Gathering<Unsent>;
   #runner: Runner | undefined;
-  /** Whether {@link #runner} has said anything. */
+  /** Whether {@link #runner} has reported anything. */
   #hasBegun = false;
   /** The writes that wait until {@link #runner} has ended, once it was asked to. */
   #held: Unsent[] | undefined;
@@ -235,7 +235,7 @@ export class Writer {
     }
   }
 
-  /** Finishes the pending writes and ends what runs them. */
+  /** Finishes the pending writes and ends the runner. */
   async close(): Promise<void> {
     this.#closed = true;
     this.#unsent.flush();
@@ -245,14 +245,14 @@ export class Writer {
     await closed;
   }
 
-  /** Asks what runs the writes to end. Later writes wait. */
+  /** Asks the runner to end. Later writes wait. */
   #end(): void {
     if (!this.#runner || this.#held) return;
     this.#held = [];
     this.#runner.post("close");
   }
 
-  /** Sends the writes that have waited until nothing ran writes. */
+  /** Sends the writes that waited for the runner to end. */
   #resume(): void {
     const held = this.#held ?? [];
     this.#held = undefined;
