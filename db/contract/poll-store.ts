@@ -1,5 +1,5 @@
 import type { Author } from "./author.js";
-import type { Item, ItemStore, ItemUpdate } from "./items.js";
+import type { Item, ItemStore, ItemUpdate } from "./item-store.js";
 
 // Part of db/contract/store.ts: polls. `Store` has the rules for every method.
 

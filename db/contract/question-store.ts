@@ -1,5 +1,5 @@
 import type { Author } from "./author.js";
-import type { Item, ItemStore } from "./items.js";
+import type { Item, ItemStore } from "./item-store.js";
 
 // Part of db/contract/store.ts: questions. `Store` has the rules for every method.
 

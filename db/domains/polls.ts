@@ -1,5 +1,5 @@
 import type { Delivery } from "../contract/chat-store.js";
-import type { ItemUpdate } from "../contract/items.js";
+import type { ItemUpdate } from "../contract/item-store.js";
 import type { Poll, PollChanges, PollDraft } from "../contract/poll-store.js";
 import {
   createdPoll,

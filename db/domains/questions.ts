@@ -1,4 +1,4 @@
-import type { ItemUpdate } from "../contract/items.js";
+import type { ItemUpdate } from "../contract/item-store.js";
 import type {
   Question,
   QuestionChanges,

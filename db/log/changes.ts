@@ -2,7 +2,7 @@ import { isVisible as isShown } from "../../schemas/plain/announcements.js";
 import { isPublic, isVisible } from "../../schemas/plain/items.js";
 import type { Announcement } from "../contract/announcement-store.js";
 import { changedFields, changesBetween } from "../contract/audit-store.js";
-import type { Item } from "../contract/items.js";
+import type { Item } from "../contract/item-store.js";
 import { type Poll, POLL_CHANGES } from "../contract/poll-store.js";
 import { type Question, QUESTION_CHANGES } from "../contract/question-store.js";
 import type { UserChanges } from "../contract/store.js";

@@ -1,4 +1,4 @@
-import type { Item } from "../../../db/contract/items.js";
+import type { Item } from "../../../db/contract/item-store.js";
 import type { EntryHandlers } from "../../module.js";
 import { SharedReads } from "../../rules/shared-reads.js";
 import type { ItemName } from "./shared.js";

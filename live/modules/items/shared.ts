@@ -1,4 +1,4 @@
-import type { Item, ItemStore, ItemUpdate } from "../../../db/contract/items.js";
+import type { Item, ItemStore, ItemUpdate } from "../../../db/contract/item-store.js";
 import type { Entry, Vote } from "../../../db/log/entries.js";
 import type { Commands } from "../../../schemas/live/index.js";
 import type { PermissionKey } from "../../../schemas/plain/permissions.js";

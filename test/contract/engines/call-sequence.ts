@@ -1,6 +1,6 @@
 import { randomUUID } from "node:crypto";
 import type { Announcement } from "../../../db/contract/announcement-store.js";
-import type { Item } from "../../../db/contract/items.js";
+import type { Item } from "../../../db/contract/item-store.js";
 import type { Poll } from "../../../db/contract/poll-store.js";
 import type { Store, Visitor } from "../../../db/contract/store.js";
 import type { UserCopy, WorldCopy } from "../../../schemas/documents/world-document.js";

@@ -1,7 +1,7 @@
-// Part of db/contract/store.ts: the common methods of all kinds of items in a room.
-
 import type { Author } from "./author.js";
 import type { Delivery } from "./chat-store.js";
+
+// Part of db/contract/store.ts: the common methods of all kinds of items in a room.
 
 export interface Item {
   id: string;
