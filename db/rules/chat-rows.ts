@@ -100,8 +100,6 @@ export const toChannel = (row: Pick<ChannelRow, "id" | "direct" | "last_message"
 /** The set of members of a direct channel, as it is stored. */
 export const directOf = (users: readonly string[]): string => [...users].sort().join(",");
 
-export const tooLarge = () => new StoreError("large", "The page is too large.");
-
 export function toEvents(
   channel: string,
   rows: readonly EventRow[],

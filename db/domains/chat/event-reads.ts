@@ -7,8 +7,8 @@ import {
   type ReactionRow,
   toDeliveries,
   toEvents,
-  tooLarge,
 } from "../../rules/chat-rows.js";
+import { pageTooLarge } from "../../rules/preconditions.js";
 import { perEngine as eachEngine, type Sql } from "../domain.js";
 
 // SQLite keeps the rows of events that are gone: no row of their table may move, as it would leave
@@ -133,7 +133,7 @@ export async function readReactions(
   const most = Math.floor(space / REACTION_OVERHEAD) + 1;
   const rows = await sql.all<ReactionRow>(REACTIONS, [world, ids, most]);
   const size = rows.reduce((sum, { reaction }) => sum + reaction.length + REACTION_OVERHEAD, 0);
-  if (size > space) throw tooLarge();
+  if (size > space) throw pageTooLarge();
   return rows;
 }
 
@@ -164,7 +164,7 @@ export async function readEvents(
     const slice = await sql.all<EventRow>(text, [world, channel, bound, count]);
     for (const row of slice) {
       space -= EVENT_OVERHEAD + (row.content?.length ?? 0);
-      if (space < 0) throw tooLarge();
+      if (space < 0) throw pageTooLarge();
       rows.push(row);
     }
     if (slice.length < count) break;

@@ -173,17 +173,21 @@ export function openForReading(dataDir: string): Connection {
  * Turns on WAL mode. That needs an exclusive lock on a new database, and SQLite does
  * not wait for it: of several processes that open it at once, some would fail.
  */
-function turnToWal(db: Connection): void {
-  const deadline = performance.now() + LOCK_TIMEOUT_MS;
+const turnToWal = (db: Connection): void =>
+  retryWhileBusy(() => void db.pragma("journal_mode = WAL"), LOCK_TIMEOUT_MS, 10);
+
+/**
+ * Runs something again while another process holds a lock that it needs. It blocks the thread.
+ * @param timeout how long, in milliseconds, with pauses of so many milliseconds.
+ */
+export function retryWhileBusy(run: () => void, timeout: number, pause: number): void {
+  const deadline = performance.now() + timeout;
   for (;;) {
     try {
-      db.pragma("journal_mode = WAL");
-      return;
+      return run();
     } catch (error) {
-      if (storeErrorOf(error)?.problem !== "busy" || performance.now() > deadline) {
-        throw error;
-      }
-      Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, 10);
+      if (storeErrorOf(error)?.problem !== "busy" || performance.now() > deadline) throw error;
+      Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, pause);
     }
   }
 }

@@ -3,7 +3,7 @@ import { StoreError } from "../../../contract/store.js";
 import { nextTurn, processClock, startThread } from "../../../runtime.js";
 import { logPruning } from "../log/log-reads.js";
 import { eventAppending, type SentHint, WriteLog } from "../log/log-writes.js";
-import { openForWriting, storeErrorOf } from "./sqlite-database.js";
+import { openForWriting, retryWhileBusy, storeErrorOf } from "./sqlite-database.js";
 import { domainWrites, sqlOn } from "./sqlite-sql.js";
 import {
   type BatchReport,
@@ -100,18 +100,7 @@ export function batches(db: Connection, writes: Writes, log: WriteLog, lockTimeo
   const rollBack = db.prepare("ROLLBACK TO write");
 
   /** @throws {StoreError} `busy` if another process keeps the lock for too long. */
-  function begin(): void {
-    const deadline = performance.now() + lockTimeout;
-    for (;;) {
-      try {
-        beginNow.run();
-        return;
-      } catch (error) {
-        if (storeErrorOf(error)?.problem !== "busy" || performance.now() > deadline) throw error;
-        Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, LOCK_RETRY_MS);
-      }
-    }
-  }
+  const begin = () => retryWhileBusy(() => void beginNow.run(), lockTimeout, LOCK_RETRY_MS);
 
   /**
    * Runs one write without a savepoint.
