@@ -173,8 +173,8 @@ function announce({ urls, access, foreign }: Target, rows: number): void {
 
 /**
  * Runs rows one after the other, until all have run or the operator stops it, and cleans up.
- * @param report gets each outcome.
- * @returns also why the run could not go on, or the world is not as it was.
+ * @param report receives each outcome.
+ * @returns also why the run could not continue, or the world is not as it was.
  */
 async function runAll(
   server: BorrowedServer,

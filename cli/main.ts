@@ -16,7 +16,7 @@ async function end(work: () => number | Promise<number>): Promise<void> {
   if (code !== 0) process.exitCode = code;
 }
 
-/** Ends after a fault of Foyer itself: only its stack tells where. What still runs must not keep the process up. */
+/** Ends the process after a bug in Foyer, with the stack. Pending work must not keep it running. */
 function fail(fault: unknown): never {
   const { stack, message } = fault as Error;
   (stack ?? message).split("\n").forEach(warn);

@@ -2,8 +2,8 @@ import { AsyncLocalStorage } from "node:async_hooks";
 import { once } from "node:events";
 
 /**
- * What moves the cursor, colors the terminal, breaks a line, turns the direction
- * of text, or cannot be written as UTF-8.
+ * Characters that control the terminal, break a line, change the direction of text, or
+ * cannot be encoded as UTF-8.
  */
 const UNPRINTABLE = /[\p{Cc}\p{Zl}\p{Zp}\p{Bidi_Control}\p{Cs}]/gu;
 
@@ -23,7 +23,7 @@ export const counted = (what: string, count: number): string => {
   return `${count} ${count === 1 ? nouns.slice(0, -1) : nouns}`;
 };
 
-/** What every command takes. */
+/** The option of every command. */
 export interface JsonOption {
   json?: boolean;
 }
@@ -50,7 +50,7 @@ export function printLines(lines: readonly Line[]): void {
 export const textOf = (lines: readonly Line[]): string =>
   lines.map((line) => `${[line].flat().map(plain).join("\t")}\n`).join("");
 
-/** Tells the operator something on stderr, in one line that says who speaks. */
+/** Writes one line to stderr, with the name of the program. */
 export function warn(message: string): void {
   context().stderr.write(`foyer: ${plain(message)}\n`);
 }

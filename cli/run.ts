@@ -115,7 +115,7 @@ export function report(error: unknown): number {
   return 1;
 }
 
-/** What Commander says of wrong usage, as one line in the manner of Foyer. */
+/** The message of Commander about wrong usage, as one line in the style of Foyer. */
 function usageFault({ message }: CommanderError): string {
   return message.replace(/^error: /, "").replace(/\n(?=\(Did you mean )/, " ");
 }

@@ -101,7 +101,7 @@ export class DemoPeople {
     this.#timer.unref();
   }
 
-  /** They leave, and do not come back. */
+  /** They leave for good. */
   stop(): void {
     this.#stopped = true;
     clearInterval(this.#timer);

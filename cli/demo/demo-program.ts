@@ -7,7 +7,7 @@ import { hostOf, newFileKey } from "../../db/rules/file-rows.js";
 import type { DocumentSession, ProgramDocument } from "../../schemas/documents/program-document.js";
 import type { EventDates } from "../../schemas/event-dates.js";
 
-// The program of the demo: it began an hour ago, and goes on for five more.
+// The program of the demo: it began an hour ago, and lasts five more.
 
 /** Pictures of the demo, as SVG. They are drawn here, as a package has no room for photos. */
 
@@ -155,7 +155,7 @@ const SLOTS: Slot[] = [
 ];
 
 /** How long the program lasts, in minutes. */
-const LENGTH = 360;
+const PROGRAM_MINUTES = 360;
 
 /**
  * The program as a document.
@@ -260,7 +260,7 @@ async function announceDates(place: DemoPlace, start: number): Promise<void> {
     location: "Online",
     ...before?.event,
     starts_at: new Date(start).toISOString(),
-    ends_at: new Date(start + LENGTH * MINUTE).toISOString(),
+    ends_at: new Date(start + PROGRAM_MINUTES * MINUTE).toISOString(),
     cover: {
       url: path === undefined ? await uploadPicture(place, scenery(0)) : place.address + path,
     },

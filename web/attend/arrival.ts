@@ -69,7 +69,7 @@ function visitors(): Identities | undefined {
 /** This browser's storage for the event; undefined at an address without one. */
 export const identities = visitors();
 
-/** A host who comes by a link of the console, or a bookmark, is the user of the console. */
+/** A host who opens a link of the console, or a bookmark, is the user of the console. */
 function takeHost(): void {
   if (hall || isOfTab || !isHostView(routeOf(location.hash))) return;
   const { token } = identitiesOf("console")?.kept ?? {};

@@ -24,7 +24,7 @@ export const useApp = (): App => getContext<App>(APP);
 
 const PARTS = Symbol("parts");
 
-/** The parts of the open room, for what stands in one of them. */
+/** The parts of the open room, for the components in one of them. */
 export interface Parts {
   /** Shows the part with a type of module, if the room has one. */
   open(type: string): void;
@@ -38,10 +38,10 @@ export const useParts = (): Parts | undefined => getContext(PARTS);
 
 const TOOLS = Symbol("tools");
 
-/** The button of a part that stands beside its heading, such as the search of a chat. */
+/** A button beside the heading of a part, such as the search of a chat. */
 type Tools = Writable<Snippet | undefined>;
 
-/** Offers the components below a place beside their heading. */
+/** Lets the components below put a button beside their heading. */
 export const provideTools = (): Tools => setContext(TOOLS, writable());
 
 /** The place beside the heading of a component. */
@@ -49,7 +49,7 @@ export const useTools = (): Tools | undefined => getContext(TOOLS);
 
 const HALL = Symbol("hall");
 
-/** Tells the components below that a host runs the hall: they offer "On screen" at once. */
+/** Marks the host view for the components below: they offer "On screen" directly. */
 export const provideHall = (): true => setContext(HALL, true as const);
 
 /** Whether a component is in the view of a host. */

@@ -35,7 +35,7 @@ export const pages: readonly ConsolePage[] = [
     icon: "info",
     group: "Event",
     isFor: (state) => may(state, "world:update"),
-    // The page that people open first comes with the console.
+    // The page that people open first is part of the console.
     load: async () => ({ default: Overview }),
   },
   {

@@ -78,7 +78,7 @@ export async function useLanguage(code: string, english?: ConsoleMessages): Prom
 
 /**
  * A message in the language in use.
- * @param values what stands for `{name}` in it; `n` chooses the form of a number.
+ * @param values replace `{name}` in it; `n` chooses the form of a number.
  */
 export function t(key: Key, values: Record<string, string | number> = {}): string {
   const [section, name] = key.split(".") as [Section, string];

@@ -12,7 +12,7 @@ export interface PageConfig {
   links?: Links;
   /** When and where the event is, if guests may see the world. */
   event?: EventPreview;
-  /** How the program goes on, on the first page, if guests may read it. */
+  /** How the program continues, for the first page, if guests may read it. */
   program?: ProgramPreview;
   /** The language that the world prefers; null for the browser's. */
   locale: string | null;

@@ -32,7 +32,7 @@ let renderer: typeof import("./markdown.js") | undefined;
 
 /**
  * Renders an untrusted text.
- * @param show gets the result, twice if the libraries are not there yet: first as plain
+ * @param show receives the result, twice if the libraries are not there yet: first as plain
  *   text, which takes about the same place.
  * @returns ends it.
  */

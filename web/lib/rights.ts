@@ -29,7 +29,7 @@ const QUIET = new Set([
   "room:poll.read",
 ]);
 
-/** Whether a moderator silenced the user. It ends with the first right that comes back. */
+/** Whether a moderator silenced the user. It ends with the first right that is restored. */
 export function isSilenced(view: LiveState | undefined): boolean {
   if (view?.user.moderation_state !== "silenced") return false;
   return [view, ...view.rooms].every(({ permissions }) => permissions.every((it) => QUIET.has(it)));

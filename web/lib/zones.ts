@@ -57,7 +57,7 @@ const aheadOf = (time: number, zone: string): number =>
   Date.parse(`${localOf(time, zone)}Z`) - Math.floor(time / 60_000) * 60_000;
 
 /**
- * The time that the clocks of a zone show as such a text. Of a time that comes twice, the first;
+ * The time at which the clocks of a zone show a text. Of a time that occurs twice, the first;
  * of one that is left out, the same time after the change.
  * @param text as `2027-03-01T09:05`.
  * @returns milliseconds since 1970; undefined for another text.

@@ -16,7 +16,7 @@ export interface Engine {
 
 const HLS = "application/vnd.apple.mpegurl";
 
-/** A stream that fails this often as soon as it plays is not tried any more. */
+/** A stream that fails this often right after its start is given up. */
 const MAX_RECOVERIES = 2;
 
 /**

@@ -9,7 +9,7 @@ const TICK = 1000;
 /** A page that was not run for so long was asleep, in milliseconds. */
 const SLEEP = 15_000;
 
-/** A stream that stands still for so long has broken off, in milliseconds. */
+/** A stream that stalls for this long is broken, in milliseconds. */
 const STALL = 20_000;
 
 /** How far behind a broadcast the player may be after a sleep, in seconds. */
@@ -77,7 +77,7 @@ export class Player {
     this.#hasPlayed = true;
     this.#screen.show("video");
     if (this.#video.paused) this.#play();
-    // hls.js empties all captions when it begins, so they come after it.
+    // hls.js removes all captions when it starts, so add them afterwards.
     const { subtitles, lang } = this.#playing;
     if (subtitles) this.#screen.captions(subtitles, lang);
   }

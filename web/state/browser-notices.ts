@@ -116,7 +116,7 @@ type Policies = {
   ): { createScriptURL(url: string): string };
 };
 
-/** The address of the worker, as pages that require trusted types take it. */
+/** The address of the worker, for pages that require trusted types. */
 function trusted(url: string): string {
   const policies = (globalThis as { trustedTypes?: Policies }).trustedTypes;
   return (

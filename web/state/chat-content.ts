@@ -154,7 +154,7 @@ export function withIds(text: string, mentions: readonly Mentioned[]): string {
   }
 }
 
-/** Whether a label stands there, and is not the beginning of another word. */
+/** Whether the text has a label there that is not the beginning of another word. */
 const isAt = (text: string, index: number, label: string): boolean =>
   text.startsWith(label, index) && !/^[\p{L}\p{N}_]/u.test(text.slice(index + label.length));
 

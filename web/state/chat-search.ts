@@ -59,7 +59,7 @@ interface FinderView {
   /** The newest first. */
   readonly found: readonly SentEvent[];
   readonly isBusy: boolean;
-  /** Whether it has searched at all. */
+  /** Whether a search has ended. */
   readonly isOver: boolean;
   /** Whether there is more to find. */
   readonly hasMore: boolean;
@@ -76,7 +76,7 @@ export class Finder implements Readable<FinderView> {
   readonly #nameOf: (id: string) => string;
   #query = "";
   #view = nothing;
-  /** Counts up: a new search ends the one before. */
+  /** Counts up: a new search cancels the previous one. */
   #run = 0;
 
   constructor(past: Pick<ChatPast, "search">, nameOf: (id: string | null) => string) {

@@ -373,7 +373,7 @@ export class ChatPast {
   }
 }
 
-/** How many reacting or mentioned users of a message get their names fetched. */
+/** How many reacting or mentioned users of a message to fetch. */
 const MAX_NAMED = 20;
 
 /** The users whose names the events of a chat need. */

@@ -204,11 +204,11 @@ const personOf = (
   isOnline: undefined,
 });
 
-/** How many of the people who came last are looked at, and how many at a time. */
+/** How many of the latest visitors to read, and how many at a time. */
 const MOST_SEEN = 5000;
 const SEEN = 500;
 
-/** How many people are here who are asked about: of the last few thousand who came. */
+/** How many of the given people are online, of the last few thousand visitors. */
 export async function countPresent(
   { api, live }: { api: Foyer; live: Live },
   isAsked: (user: User) => boolean,

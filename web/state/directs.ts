@@ -34,7 +34,7 @@ export function directsOf(state: LiveState): Direct[] {
 /**
  * The title of a conversation: the names of the others.
  * @param known users met since; their names may be newer.
- * @param nobody stands for users without a name.
+ * @param nobody the text for users without a name.
  */
 export const directName = (
   { others }: Direct,
@@ -53,7 +53,7 @@ const LOOK_BACK = 10;
 
 /**
  * The last message of each conversation, by the id of its channel. It is read again when the
- * server tells of a newer one.
+ * server reports a newer one.
  */
 export class LastLines implements Readable<ReadonlyMap<string, LastLine>> {
   readonly #live: Live;
@@ -131,13 +131,13 @@ export class Online implements Readable<ReadonlySet<string>> {
 
   async #ask(): Promise<void> {
     const ids = this.#ids;
-    // A call without a connection would wait, and many of them would come at once.
+    // Without a connection, calls would queue up, and be sent at once.
     if (ids.length === 0 || !this.#live.isConnected) return;
     try {
       const answer = await this.#live.call("user.online_status", { ids: [...ids] });
       this.#store.set(new Set(ids.filter((id) => answer[id])));
     } catch {
-      // The next one tells.
+      // The next poll tries again.
     }
   }
 }

@@ -11,7 +11,7 @@ export interface Snapshot {
   readonly version: string;
 }
 
-/** Where a draft comes from, and goes to. */
+/** Loads and saves the values of a draft. */
 export interface Source {
   read(): Promise<Snapshot>;
   /**

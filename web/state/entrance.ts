@@ -95,7 +95,7 @@ export function troubleOf(signs: TroubleSigns): Trouble | undefined {
   return { is: isOnline ? "away" : "offline", seconds };
 }
 
-/** After how many milliseconds a banned user knocks again; a ban ends for the page within 5 s. */
+/** How long until a banned user tries again; the page notices the end of a ban within 5 s. */
 export const BAN_RETRY_MS = 3500;
 
 /** The same for everybody whom a closed event keeps out. They are many, and spread their tries. */

@@ -8,7 +8,7 @@ export type Purpose = "attend" | "console" | "screen" | "preview" | "invite";
 export interface Identity {
   token?: string;
   clientId?: string;
-  /** Of the link by which a guest without a name came. */
+  /** The token of the link that a guest without a name opened. */
   inviteToken?: string;
 }
 

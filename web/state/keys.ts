@@ -65,7 +65,7 @@ interface Rotator {
 export type Move<R> = (token: string) => Promise<R>;
 
 /**
- * Adds a key that signs from now on, and goes on with a token of it.
+ * Adds a key that signs from now on, and continues with a token of it.
  * @throws {FoyerError} 412 if the world was changed since it was read.
  */
 export async function rotateIn<R extends Rotator>(

@@ -40,7 +40,7 @@ export function fieldsOf(fields: readonly Record<string, unknown>[]): ProfileFie
   });
 }
 
-/** Choices come as a list, or as text with a line or a comma between two. */
+/** Choices are a list, or text with a line break or a comma between two. */
 function choicesOf(choices: unknown): string[] {
   const list: unknown[] = Array.isArray(choices) ? choices : textOf(choices).split(/[\n,]/);
   return [...new Set(list.map(textOf))].filter((choice) => choice !== "");

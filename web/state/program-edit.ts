@@ -105,7 +105,7 @@ function overlapsOf(
     for (const id of idsOf(session)) {
       const others = seen.get(id) ?? [];
       seen.set(id, others);
-      // They come by their start.
+      // They are sorted by their start.
       const other = others.find((it) => it.ends_at! > session.starts_at && counts(it, session));
       if (other) {
         if (!found.has(session.id)) found.set(session.id, { session: other, id });

@@ -52,7 +52,7 @@ export function found(
   });
 }
 
-/** Sessions by the days of a zone and by their start; what is not scheduled comes last. */
+/** Sessions by the days of a zone and by their start; unscheduled ones are last. */
 export function daysOf(sessions: readonly SentSession[], zone: string): Day[] {
   const days = new Map<string, Map<number, SentSession[]>>();
   for (const session of sessions) {

@@ -23,7 +23,7 @@ export interface Board extends ProgramState {
 
 /** What the stage of a room shows at a moment. */
 export interface RoomStage extends OnStage<SentSession> {
-  /** Between sessions, the one whose stream goes on; see {@link overrunning}. */
+  /** Between sessions, the one whose stream continues; see {@link overrunning}. */
   readonly overrun: SentSession | undefined;
   /** The sessions that are over, the last first. */
   readonly over: readonly SentSession[];
@@ -123,7 +123,7 @@ export function stagesOf(
   let from = 0;
   let until = 0;
   let stages: ReadonlyMap<string, RoomStage> = new Map();
-  /** The sessions that a host ended: their streams do not go on. */
+  /** The sessions that a host ended: their streams do not continue. */
   let ended: ReadonlySet<string> = new Set();
   return derived([board, clock], ([board, now]) => {
     const isSame = board?.sessions === of?.sessions;

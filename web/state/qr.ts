@@ -8,11 +8,11 @@ export interface Qr {
 }
 
 /** The capacity of a QR code at the lowest level of correction, in bytes. */
-const MOST = 2900;
+const MAX_BYTES = 2900;
 
 /** A QR code for a text; undefined if the text is too long for one. */
 export function qrOf(text: string): Qr | undefined {
-  if (new TextEncoder().encode(text).length > MOST) return undefined;
+  if (new TextEncoder().encode(text).length > MAX_BYTES) return undefined;
   const { data, size } = encode(text, { ecc: "L", border: 4 });
   let path = "";
   data.forEach((row, y) =>

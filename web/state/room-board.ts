@@ -30,7 +30,7 @@ export interface Rooms {
   readonly problem: string | undefined;
 }
 
-/** The fields that are read of all rooms, beyond the ones that every viewer gets. */
+/** The fields to read of all rooms, beyond those that the server sends to every viewer. */
 type Settings = Pick<RoomRow, "id" | "name" | "description" | "types"> & {
   rules: PermissionConfig;
   priority: number;

@@ -216,7 +216,7 @@ export function refills(now: RoomValues, next: RoomValues): [Part, Partial<RoomV
 
 /**
  * The values of a form after an answer of the server: fields typed meanwhile stay, and all
- * others get the server's value.
+ * others take the value of the server.
  * @param sent the values of the form when they were sent.
  * @param open the fields with text that is not in the values yet, as it is no JSON so far.
  */

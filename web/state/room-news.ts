@@ -25,8 +25,8 @@ export interface RoomNews {
 export const MOST_COUNTED = 99;
 
 /**
- * How often it is counted, in milliseconds. The server tells of the first unread message of a
- * room, and tells people outside of a room nothing of its questions.
+ * How often to count. The server reports only the first unread message of a room, and
+ * reports questions only to people in the room.
  */
 const COUNT_INTERVAL_MS = 30_000;
 
@@ -119,7 +119,7 @@ export const newsOf = ({
     };
   });
 
-/** The messages that came while nobody looked. Those that were deleted since do not count. */
+/** The messages that arrived while nobody looked, except those that were deleted since. */
 export class Unseen {
   readonly #ids = new Set<number>();
 

@@ -41,7 +41,7 @@ export type Place =
   | { readonly is: "room"; readonly room: SentRoom }
   /** A room that does not exist, or not for this user. */
   | { readonly is: "gone" }
-  /** There is no room at all. */
+  /** The event has no room. */
   | { readonly is: "empty" }
   /** All rooms as cards. */
   | { readonly is: "lobby" }

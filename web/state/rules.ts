@@ -121,7 +121,7 @@ const isOf = (key: string, types: readonly string[] | undefined): boolean => {
   return type === undefined || types === undefined || types.includes(type);
 };
 
-/** Whether people with these traits may come into the world at all. */
+/** Whether people with these traits may enter the world. */
 export const entersWorld = (traits: readonly string[], world: PermissionConfig): boolean =>
   holdsKey("world.view", traits, world);
 

@@ -94,7 +94,7 @@ export const messageOf = (error: unknown): string =>
 export const codeOf = (error: unknown): string | undefined =>
   error instanceof LiveError ? error.code : undefined;
 
-/** A short message that goes away. */
+/** A short message that disappears by itself. */
 export interface Notice {
   readonly id: number;
   readonly kind: "info" | "error";
@@ -121,7 +121,7 @@ export class Notices implements Readable<readonly Notice[]> {
     this.#add("error", text);
   }
 
-  /** The page changed: they were about the one before. */
+  /** Removes all, as they were about another page. */
   clear(): void {
     this.#all.set([]);
   }

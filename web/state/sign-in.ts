@@ -6,7 +6,7 @@ export const problems = ["denied", "expired", "unavailable", "failed"] as const;
 
 export type Problem = (typeof problems)[number];
 
-/** The failure that an address tells of; undefined for none. */
+/** The failure in an address; undefined for none. */
 export function problemIn(search: string): Problem | undefined {
   const code = new URLSearchParams(search).get("sign-in");
   return problems.find((it) => it === code);
@@ -32,7 +32,7 @@ export function signInAddress(
 /** Where the time of the last automatic sign-in is kept. */
 const keyOf = (world: string) => `foyer:${world}:sign-in`;
 
-/** After how many milliseconds a page may lead to a provider again. */
+/** How long until a page may redirect to a provider again. */
 const REDIRECT_INTERVAL_MS = 60_000;
 
 /**

@@ -110,7 +110,7 @@ const stays = sharing(
 
 /**
  * Enters a room for a part of the page. All parts share one stay, which ends when the
- * last of them does not need it any more.
+ * last of them has released it.
  * @returns the stay, and a function that releases it.
  */
 export function visit(live: Live, room: string): { visit: Visit; release: () => void } {

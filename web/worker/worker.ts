@@ -131,7 +131,7 @@ worker.addEventListener("push", (event) => {
 async function show({ title, body, url, tag }: Record<string, unknown>): Promise<void> {
   const isSeen = (await tabs()).some((it) => it.visibilityState === "visible");
   const name = String(tag);
-  // The page tells of messages itself, and not of sessions that begin.
+  // The page shows messages itself, but not sessions that begin.
   if (isSeen && !name.startsWith("session ")) return;
   await worker.registration.showNotification(String(title), {
     body: String(body),

@@ -63,7 +63,7 @@ const moderated: Readonly<Record<string, Key>> = {
   "": "history.userReactivated",
 };
 
-/** What was done, in words; a type without words stands for itself. */
+/** What was done, in words; a type without words is shown as it is. */
 export function actOf({ type, changes }: Entry): string {
   const after = changes.find(({ field }) => field === "state")?.after;
   const key =

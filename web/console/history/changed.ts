@@ -39,7 +39,7 @@ export const sessionFields: Names = {
   state: "cprogram.state",
 };
 
-/** The name of a field; one without a name stands for itself. */
+/** The name of a field; the field itself without one. */
 export const fieldName = (names: Names, field: string): string =>
   Object.hasOwn(names, field) ? t(names[field]!) : field.replace(/^config\./, "");
 

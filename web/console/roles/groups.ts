@@ -62,7 +62,7 @@ export function groupsOf(world: PermissionConfig): readonly Group[] {
 export const isKnownKey = (key: string): key is PermissionKey =>
   (permissionKeys as readonly string[]).includes(key);
 
-/** What a key permits, in words; a key that the server does not know stands for itself. */
+/** What a key permits, in words; an unknown key is shown as it is. */
 export function titleOf(key: string): string {
   if (!isKnownKey(key)) return key;
   const titles: Readonly<Record<string, string>> = permissionTitles[key];

@@ -21,7 +21,7 @@ export class Dragging {
   #list: HTMLElement | undefined;
   readonly #ondrop: (id: string, to: number) => void;
 
-  /** @param ondrop gets the new place of a row, from 0. */
+  /** @param ondrop receives the new position of a row, from 0. */
   constructor(ondrop: (id: string, to: number) => void) {
     this.#ondrop = ondrop;
   }
