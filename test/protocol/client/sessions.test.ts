@@ -709,15 +709,15 @@ void t.test("the client imports only itself, and ws where needed", async (t) => 
   }
   const rules = (name: string) => `../../schemas/plain/${name}.js`;
   t.same(foreign.sort(), [
+    "live/client.js: ws",
     `live/item-kind.js: ${rules("items")}`,
     `live/program.js: ${rules("program")}`,
-    "live/socket.js: ws",
     `live/state.js: ${rules("announcements")}`,
   ]);
   for (const name of ["announcements", "items", "program"]) {
     const shared = await readFile(join(root, "live", rules(name)), "utf8");
     t.notMatch(shared, /^import/m, "the server's rules import nothing");
   }
-  const socket = await readFile(join(root, "live/socket.js"), "utf8");
-  t.notMatch(socket, /^import/m, "only when it is needed");
+  const client = await readFile(join(root, "live/client.js"), "utf8");
+  t.notMatch(client, /^import/m, "only when it is needed");
 });
