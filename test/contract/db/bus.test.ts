@@ -1,7 +1,6 @@
 import { randomUUID } from "node:crypto";
 import { once } from "node:events";
-import t from "tap";
-import type { Test } from "tap";
+import t, { type Test } from "tap";
 import { type HintMessage, LocalBus } from "../../../db/bus/bus.js";
 import { ClusterBus } from "../../../db/bus/cluster.js";
 import { received } from "../../../db/bus/shapes.js";

@@ -1,8 +1,7 @@
 import { randomUUID } from "node:crypto";
 import { join } from "node:path";
 import Database from "better-sqlite3";
-import t from "tap";
-import type { Test } from "tap";
+import t, { type Test } from "tap";
 import { check } from "../../../db/maintenance/check.js";
 import type { WorldCopy } from "../../../schemas/documents/world-document.js";
 import { copyAsKilled, databaseBytes, heldIn, marksIn, openStore } from "../../support/database.js";

@@ -1,8 +1,7 @@
 import { mkdirSync, readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import Database from "better-sqlite3";
-import t from "tap";
-import type { Test } from "tap";
+import t, { type Test } from "tap";
 import type { Store } from "../../../db/contract/store.js";
 import type { TableSource } from "../../../db/copies/dump.js";
 import { type Row, TABLES } from "../../../db/copies/tables.js";

@@ -1,8 +1,7 @@
 import { join, resolve } from "node:path";
 import { setImmediate } from "node:timers/promises";
 import { pathToFileURL } from "node:url";
-import t from "tap";
-import type { Test } from "tap";
+import t, { type Test } from "tap";
 import type { EngineOptions, Engines } from "../../../db/contract/engines.js";
 import type { Store, StoreProblem } from "../../../db/contract/store.js";
 import { type Entry, INDEX } from "../../../db/log/entries.js";

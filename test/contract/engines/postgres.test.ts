@@ -1,6 +1,5 @@
 import pg from "pg";
-import t from "tap";
-import type { Test } from "tap";
+import t, { type Test } from "tap";
 import { type BusMessage, LocalBus } from "../../../db/bus/bus.js";
 import type { Store } from "../../../db/contract/store.js";
 import { pageText } from "../../../db/domains/rooms/room-lists.js";

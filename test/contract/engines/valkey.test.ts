@@ -1,8 +1,7 @@
 import { randomUUID } from "node:crypto";
 import { setTimeout as delay } from "node:timers/promises";
 import { createClient } from "@redis/client";
-import t from "tap";
-import type { Test } from "tap";
+import t, { type Test } from "tap";
 import { ValkeyBus } from "../../../db/bus/valkey/valkey-bus.js";
 import { timed, until } from "../../support/helper.js";
 import { NIGHT } from "../../support/night.js";

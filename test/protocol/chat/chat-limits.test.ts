@@ -1,5 +1,4 @@
 import t from "tap";
-import { until } from "../../support/helper.js";
 import {
   type Client,
   codesOf,
@@ -225,6 +224,12 @@ void t.test("C rates", async (t) => {
     t.equal(await bob.code(...send), "ok", "others are not concerned");
     const page = { channel, count: 1, before_id: 1 };
     t.equal(await ann.code("chat.fetch", page), "ok", "nor other commands");
+    for (const client of [ann, two]) {
+      client.close();
+      await client.closed;
+    }
+    const again = await world.person("ann");
+    t.equal(await again.code(...send), limited, "a new connection has no new rate");
   });
 
   await t.test("chat.search has a rate of its own: bursts of 10", async (t) => {
@@ -505,27 +510,4 @@ void t.test("what one user causes for many", async (t) => {
       t.equal(await ann.code("user.list.blocked"), "ok");
     });
   });
-});
-
-void t.test("a rate counts over the connections of a user, and outlives them", async (t) => {
-  const world = await openWorld(await startServer(t, { limits: { messagesPerSecond: 5 } }));
-  const channel = await chatRoom(world);
-  const [here, there] = [await member(world, "ada", channel), await world.person("ada")];
-  const other = await member(world, "bob", channel);
-  const send = (client: Client) => client.code(SEND, message(channel, text("hello")));
-  // Nothing is refilled while the test counts.
-  const go = holdRates(t);
-  let sent = 0;
-  while ((await send(here)) === "ok") sent++;
-  t.equal(sent, 20, "a burst");
-  t.equal(await send(there), limited, "nothing is left for the other connection");
-  t.equal(await send(other), "ok", "others are not affected");
-  for (const client of [here, there]) {
-    client.close();
-    await client.closed;
-  }
-  const again = await world.person("ada");
-  t.equal(await send(again), limited, "a new connection has no new rate");
-  go();
-  await until(async () => (await send(again)) === "ok");
 });

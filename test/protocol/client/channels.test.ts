@@ -1,5 +1,4 @@
-import t from "tap";
-import type { Test } from "tap";
+import t, { type Test } from "tap";
 import { LiveError, type SentEvent } from "../../../client/index.js";
 import { Reader } from "../../../client/live/subscription.js";
 import { until } from "../../support/helper.js";

@@ -1,5 +1,4 @@
-import t from "tap";
-import type { Test } from "tap";
+import t, { type Test } from "tap";
 import type { ListedQuestion, Live, LiveError } from "../../../client/index.js";
 import { type Listed, put } from "../../../client/live/item-kind.js";
 import { until } from "../../support/helper.js";

@@ -1,8 +1,7 @@
 import { once } from "node:events";
 import type { Socket } from "node:net";
 import type { FastifyInstance } from "fastify";
-import t from "tap";
-import type { Test } from "tap";
+import t, { type Test } from "tap";
 import { createMetricsApp } from "../../../app.js";
 import { loadConfig } from "../../../config.js";
 import type { ByteRange } from "../../../db/contract/file-store.js";

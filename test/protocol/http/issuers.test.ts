@@ -1,7 +1,6 @@
 import { createHmac } from "node:crypto";
 import { exportSPKI } from "jose";
-import t from "tap";
-import type { Test } from "tap";
+import t, { type Test } from "tap";
 import { KeySets } from "../../../plugins/auth/key-sets.js";
 import { Outbound } from "../../../plugins/outbound/outbound.js";
 import { admin, keyOf, tokenOf, worldOf } from "../../support/helper.js";

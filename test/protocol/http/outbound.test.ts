@@ -4,8 +4,7 @@ import { once } from "node:events";
 import { createServer as createPlain, type RequestListener } from "node:http";
 import { createServer } from "node:https";
 import { type AddressInfo, isIPv4, type Server } from "node:net";
-import t from "tap";
-import type { Test } from "tap";
+import t, { type Test } from "tap";
 import { Outbound, type OutboundOptions } from "../../../plugins/outbound/outbound.js";
 
 /**

@@ -1,8 +1,7 @@
 import type { Socket } from "node:net";
 import { setTimeout as delay } from "node:timers/promises";
 import { Webhook } from "standardwebhooks";
-import t from "tap";
-import type { Test } from "tap";
+import t, { type Test } from "tap";
 import { type Change, Foyer } from "../../../client/index.js";
 import type { Json } from "../../../conformance/client.js";
 import { type Store, StoreError } from "../../../db/contract/store.js";

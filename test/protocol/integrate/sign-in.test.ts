@@ -1,5 +1,4 @@
-import t from "tap";
-import type { Test } from "tap";
+import t, { type Test } from "tap";
 import { destinationOf, withToken } from "../../../plugins/sign-in/flow.js";
 import type { SignInProvider } from "../../../schemas/issuers.js";
 import { claimsOf } from "../../../web/state/identity.js";

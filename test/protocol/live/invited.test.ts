@@ -1,5 +1,4 @@
-import t from "tap";
-import type { Test } from "tap";
+import t, { type Test } from "tap";
 import { until } from "../../support/helper.js";
 import { type Client, type Json, makePoll, openWorld } from "../../support/open-world.js";
 import { startServer } from "../../support/server.js";

@@ -1,8 +1,7 @@
 import { once } from "node:events";
 import { connect, type Socket } from "node:net";
 import { setImmediate, setTimeout as delay } from "node:timers/promises";
-import t from "tap";
-import type { Test } from "tap";
+import t, { type Test } from "tap";
 import { loadConfig } from "../../../config.js";
 import type { Connection } from "../../../live/socket/connection.js";
 import { TICK } from "../../../live/socket/heartbeat.js";

@@ -1,5 +1,4 @@
-import t from "tap";
-import type { Test } from "tap";
+import t, { type Test } from "tap";
 import { foyerProcess, keyOf, tokenOf as sign, until } from "../../support/helper.js";
 import {
   type Client,

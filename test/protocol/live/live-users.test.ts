@@ -1,6 +1,5 @@
 import { randomUUID } from "node:crypto";
-import t from "tap";
-import type { Test } from "tap";
+import t, { type Test } from "tap";
 import { freshKey } from "../../../plugins/push/index.js";
 import { favoritesSoon } from "../../../plugins/push/notices.js";
 import { PushSender, type SenderParts } from "../../../plugins/push/sender.js";

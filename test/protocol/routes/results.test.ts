@@ -1,7 +1,6 @@
 import { connect } from "node:net";
 import { inflateRawSync } from "node:zlib";
-import t from "tap";
-import type { Test } from "tap";
+import t, { type Test } from "tap";
 import { Foyer } from "../../../client/index.js";
 import type { Store } from "../../../db/contract/store.js";
 import { sealReport } from "../../../plugins/auth/sealed.js";

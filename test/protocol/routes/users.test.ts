@@ -1,5 +1,4 @@
-import t from "tap";
-import type { Test } from "tap";
+import t, { type Test } from "tap";
 import { filesOf, usersOf } from "../../support/database.js";
 import { fileForm, finished, follow, PDF, upload, urlOf } from "../../support/files.js";
 import { admin, bearer, keyOf, type Request, rules, tokenOf, until } from "../../support/helper.js";

@@ -1,6 +1,5 @@
 import { randomUUID } from "node:crypto";
-import t from "tap";
-import type { Test } from "tap";
+import t, { type Test } from "tap";
 import {
   byTrait,
   type Client,

@@ -1,6 +1,5 @@
 import { get } from "svelte/store";
-import t from "tap";
-import type { Test } from "tap";
+import t, { type Test } from "tap";
 import { AnnouncementBoard, nextState } from "../../../web/state/announcement-board.js";
 import { Directory } from "../../../web/state/directory.js";
 import { audienceOf, moved, RoomBoard } from "../../../web/state/room-board.js";

@@ -1,6 +1,5 @@
 import fc from "fast-check";
-import t from "tap";
-import type { Test } from "tap";
+import t, { type Test } from "tap";
 import { Foyer, Live } from "../../../client/index.js";
 import { stringOf } from "../../../live/rules/rights.js";
 import {

@@ -1,6 +1,5 @@
 import { get } from "svelte/store";
-import t from "tap";
-import type { Test } from "tap";
+import t, { type Test } from "tap";
 import { LiveError } from "../../../client/index.js";
 import { memoryShelf } from "../../../web/lib/storage.js";
 import { MAX_KEPT, MAX_LIVE } from "../../../web/state/chat-timeline.js";
