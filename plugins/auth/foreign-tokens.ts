@@ -2,9 +2,9 @@ import type { JWTPayload } from "jose";
 import type { FileRecords } from "../../db/contract/store.js";
 import { ALGORITHMS, type TokenIssuer } from "../../schemas/issuers.js";
 import type { WorldKey } from "../../schemas/worlds.js";
-import { type ForeignClaims, claimIn, profileOf, traitsOf } from "./claims.js";
+import { claimIn, type ForeignClaims, profileOf, traitsOf } from "./claims.js";
+import { type Claims, IdentityError, isProfile, readUid } from "./identity.js";
 import { type KeySet, keySetOf, type KeySets } from "./key-sets.js";
-import { type Claims, IdentityError, isProfile, readUid } from "./tokens.js";
 
 /** The claims of a token that another issuer signed. */
 export interface ForeignToken extends Claims {

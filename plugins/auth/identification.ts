@@ -2,21 +2,25 @@ import { randomBytes } from "node:crypto";
 import { Cache } from "../../db/cache.js";
 import type { Versioned, WorldStore } from "../../db/contract/store.js";
 import { issuersOf } from "../../db/rules/world-rows.js";
+import type { TokenIssuer } from "../../schemas/issuers.js";
 import type { World, WorldKey } from "../../schemas/worlds.js";
 import type { ForeignTokens } from "./foreign-tokens.js";
-import { type Credentials, guestOf, hasKey, type Identified, type Identify } from "./identity.js";
 import {
   type Claims,
   claimsSignedBy,
+  type Credentials,
   type Decode,
   expectPresent,
+  guestOf,
+  hasKey,
+  type Identified,
+  type Identify,
   IdentityError,
   isSignedWith,
   type Named,
   readToken,
   type Unproven,
-} from "./tokens.js";
-import type { TokenIssuer } from "../../schemas/issuers.js";
+} from "./identity.js";
 
 // Identifies callers by a token or a client ID. Nothing here knows of HTTP: each
 // transport parses its own headers or frames.

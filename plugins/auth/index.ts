@@ -1,10 +1,10 @@
-import jwt, { type Secret } from "@fastify/jwt";
+import jwt from "@fastify/jwt";
+import type { Secret } from "@fastify/jwt";
 import fp from "fastify-plugin";
 import { ForeignTokens } from "./foreign-tokens.js";
 import { identification } from "./identification.js";
-import type { Identify } from "./identity.js";
+import type { Decode, Identify } from "./identity.js";
 import { KeySets } from "./key-sets.js";
-import type { Decode } from "./tokens.js";
 
 declare module "fastify" {
   interface FastifyInstance {

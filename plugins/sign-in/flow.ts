@@ -1,7 +1,7 @@
 import type { Configuration } from "openid-client";
 import type { SignInProvider } from "../../schemas/issuers.js";
 import { claimIn, type ForeignClaims } from "../auth/claims.js";
-import { IdentityError, readUid } from "../auth/tokens.js";
+import { IdentityError, readUid } from "../auth/identity.js";
 import { OutboundError } from "../outbound/refusals.js";
 import type { ProviderClients } from "./clients.js";
 

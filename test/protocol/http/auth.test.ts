@@ -2,7 +2,7 @@ import { createHmac } from "node:crypto";
 import { setImmediate } from "node:timers/promises";
 import { createDecoder, createVerifier } from "fast-jwt";
 import t from "tap";
-import { claimsSignedBy, readToken } from "../../../plugins/auth/tokens.js";
+import { claimsSignedBy, readToken } from "../../../plugins/auth/identity.js";
 import type { WorldChanges } from "../../../schemas/worlds.js";
 import {
   admin,
