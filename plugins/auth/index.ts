@@ -1,8 +1,7 @@
 import jwt from "@fastify/jwt";
 import type { Secret } from "@fastify/jwt";
 import fp from "fastify-plugin";
-import { ForeignTokens } from "./foreign-tokens.js";
-import { identification } from "./identification.js";
+import { ForeignTokens, identification } from "./identification.js";
 import type { Decode, Identify } from "./identity.js";
 import { KeySets } from "./key-sets.js";
 
