@@ -1,8 +1,8 @@
 import t from "tap";
 import type { Stay } from "../../../db/contract/attendance-store.js";
-import { Activity } from "../../../live/people/activity.js";
 import { Attendance } from "../../../live/people/attendance.js";
 import { type CrowdListener, Presence } from "../../../live/people/presence.js";
+import { Activity } from "../../../live/people/snapshots.js";
 import { Wire } from "../../support/wire.js";
 
 // What processes know of each other's people, in simulated time: it is right within two seconds,
