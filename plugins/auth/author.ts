@@ -5,7 +5,7 @@ import { tokenIn } from "./guard.js";
 import type { Identity } from "./identity.js";
 
 /** How many characters of a digest distinguish tokens. */
-const DIGEST = 32;
+const DIGEST_CHARACTERS = 32;
 
 /** The digests of verified tokens. To hash a token takes a twentieth of a write. */
 const digests = new WeakMap<Identity, string>();
@@ -21,7 +21,7 @@ export function authorOf(request: FastifyRequest): Author {
   if (callerId !== null) return { kind: "api", user: callerId, request: id };
   let token = digests.get(caller);
   if (token === undefined) {
-    digests.set(caller, (token = digestOf(headers.authorization)));
+    digests.set(caller, (token = tokenDigest(headers.authorization)));
   }
   return { kind: "api", token, uid: caller.tokenId, request: id };
 }
@@ -29,8 +29,8 @@ export function authorOf(request: FastifyRequest): Author {
 /** The author of a write by a token that names no user. */
 export const tokenAuthor = (authorization: string | undefined): Author => ({
   kind: "api",
-  token: digestOf(authorization),
+  token: tokenDigest(authorization),
 });
 
-const digestOf = (authorization: string | undefined): string =>
-  createHash("sha256").update(tokenIn(authorization)!).digest("hex").slice(0, DIGEST);
+const tokenDigest = (authorization: string | undefined): string =>
+  createHash("sha256").update(tokenIn(authorization)!).digest("hex").slice(0, DIGEST_CHARACTERS);
