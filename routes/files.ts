@@ -2,7 +2,7 @@ import { Type } from "@sinclair/typebox";
 import type { FastifyPluginAsync } from "fastify";
 import type { FileRecord } from "../db/contract/store.js";
 import { deleteFile as deleteStoredFile } from "../db/world-management.js";
-import { authorOf } from "../plugins/auth/author.js";
+import { authorOf } from "../plugins/auth/guard.js";
 import { FileList, FileParams } from "../schemas/files.js";
 import { PageQuery } from "../schemas/pages.js";
 import { ref } from "../schemas/values.js";

@@ -1,6 +1,6 @@
 import type { FastifyRequest } from "fastify";
 import type { SharedCommand } from "../live/commands.js";
-import { authorOf } from "../plugins/auth/author.js";
+import { authorOf } from "../plugins/auth/guard.js";
 import type { Commands } from "../schemas/live/index.js";
 
 /**

@@ -1,8 +1,9 @@
 import { Type } from "@sinclair/typebox";
 import type { FastifyPluginAsync } from "fastify";
-import { authorOf } from "../plugins/auth/author.js";
+import { authorOf } from "../plugins/auth/guard.js";
 import { clientGone } from "../plugins/http/connections.js";
 import { allowSameId } from "../plugins/validation.js";
+import { given } from "../schemas/plain/given.js";
 import { SEE } from "../schemas/plain/permissions.js";
 import {
   Room,
@@ -13,7 +14,6 @@ import {
   RoomParams,
   RoomsQuery,
 } from "../schemas/rooms.js";
-import { given } from "../schemas/plain/given.js";
 import { InvalidData, scheduleFault } from "../schemas/validate.js";
 import { ref } from "../schemas/values.js";
 import { WorldParams } from "../schemas/worlds.js";

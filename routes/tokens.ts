@@ -2,7 +2,7 @@ import { randomUUID } from "node:crypto";
 import type { FastifyPluginAsync } from "fastify";
 import { tokenCreated } from "../db/rules/acts.js";
 import { signToken } from "../db/world-management.js";
-import { authorOf } from "../plugins/auth/author.js";
+import { authorOf } from "../plugins/auth/guard.js";
 import { type LinkedPage, linkTo } from "../schemas/plain/links.js";
 import { Token, TokenDraft } from "../schemas/tokens.js";
 import { ref } from "../schemas/values.js";

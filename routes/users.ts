@@ -9,7 +9,7 @@ import type {
 import { expectVersion } from "../db/rules/preconditions.js";
 import { kindOf } from "../db/rules/user-rows.js";
 import { versioned } from "../db/rules/versions.js";
-import { authorOf } from "../plugins/auth/author.js";
+import { authorOf } from "../plugins/auth/guard.js";
 import { forbidden, missingTo } from "../plugins/http/errors.js";
 import {
   isOutOfReach,

@@ -4,7 +4,7 @@ import type { FastifyPluginAsync, FastifyRequest } from "fastify";
 import { StoreError, type Versioned } from "../db/contract/store.js";
 import type { ListedWebhook, Webhook as StoredWebhook } from "../db/contract/webhook-store.js";
 import { versioned } from "../db/rules/versions.js";
-import { authorOf } from "../plugins/auth/author.js";
+import { authorOf } from "../plugins/auth/guard.js";
 import { cursorRefusal, positionOf } from "../plugins/feed/page.js";
 import { beyondQuota, missingTo } from "../plugins/http/errors.js";
 import { responseRef } from "../plugins/openapi/parts.js";

@@ -1,19 +1,19 @@
 import { Type } from "@sinclair/typebox";
 import type { FastifyPluginAsync, FastifyReply, FastifyRequest } from "fastify";
 import { StoreError } from "../db/contract/store.js";
-import { authorOf } from "../plugins/auth/author.js";
-import { headerRefs, schemaRef } from "../plugins/openapi/parts.js";
-import { Problem } from "../schemas/errors.js";
+import { uploadKey } from "../db/rules/file-rows.js";
+import { eventFaults } from "../db/rules/program-checks.js";
+import { authorOf } from "../plugins/auth/guard.js";
 import { issuerFaults } from "../plugins/auth/issuer-faults.js";
+import { headerRefs, schemaRef } from "../plugins/openapi/parts.js";
 import { allowSameId } from "../plugins/validation.js";
+import { Problem } from "../schemas/errors.js";
+import type { EventDates } from "../schemas/event-dates.js";
 import { InvalidData } from "../schemas/validate.js";
 import { ref } from "../schemas/values.js";
 import { ScheduleUpdate, World, WorldChanges, WorldParams } from "../schemas/worlds.js";
-import type { EventDates } from "../schemas/event-dates.js";
-import { eventFaults } from "../db/rules/program-checks.js";
-import { uploadKey } from "../db/rules/file-rows.js";
-import { hostsOf } from "./program/program-access.js";
 import { endpoint } from "./endpoint.js";
+import { hostsOf } from "./program/program-access.js";
 
 const WORLD = "/api/v1/worlds/:world_id/";
 

@@ -1,12 +1,12 @@
 import type { FastifyPluginAsync, FastifyRequest } from "fastify";
-import { authorOf } from "../../plugins/auth/author.js";
+import { authorOf } from "../../plugins/auth/guard.js";
 import { clientGone } from "../../plugins/http/connections.js";
 import { forbidden, Refusal } from "../../plugins/http/errors.js";
 import { headerRefs, schemaRef } from "../../plugins/openapi/parts.js";
 import type { ProgramRights } from "../../plugins/program/programs.js";
 import { hasVersion } from "../../plugins/replies.js";
-import { MAX_DOCUMENT } from "../../schemas/plain/program.js";
 import { may, SEE } from "../../schemas/plain/permissions.js";
+import { MAX_DOCUMENT } from "../../schemas/plain/program.js";
 import {
   ExportQuery,
   ImportedProgram,

@@ -4,7 +4,7 @@ import type { SessionWritten } from "../../db/contract/program-store.js";
 import type { Versioned } from "../../db/contract/store.js";
 import { seenProgram, seesSession } from "../../db/rules/program-views.js";
 import { foldCase } from "../../db/rules/rows.js";
-import { authorOf } from "../../plugins/auth/author.js";
+import { authorOf } from "../../plugins/auth/guard.js";
 import { missingTo } from "../../plugins/http/errors.js";
 import { responseRef } from "../../plugins/openapi/parts.js";
 import { allowSameId } from "../../plugins/validation.js";

@@ -1,11 +1,11 @@
 import { Type } from "@sinclair/typebox";
 import type { FastifyPluginAsync, FastifyRequest } from "fastify";
-import { authorOf } from "../../plugins/auth/author.js";
+import type { Versioned } from "../../db/contract/store.js";
+import { seenProgram } from "../../db/rules/program-views.js";
+import { authorOf } from "../../plugins/auth/guard.js";
 import { missingTo } from "../../plugins/http/errors.js";
 import { responseRef } from "../../plugins/openapi/parts.js";
 import { allowSameId } from "../../plugins/validation.js";
-import type { Versioned } from "../../db/contract/store.js";
-import { seenProgram } from "../../db/rules/program-views.js";
 import { PageQuery } from "../../schemas/pages.js";
 import {
   Speaker,

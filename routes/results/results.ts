@@ -4,7 +4,7 @@ import type { FastifyPluginAsync, FastifyReply, FastifyRequest } from "fastify";
 import { kinds } from "../../db/results/index.js";
 import { pages, type Results, type Times } from "../../db/results/results.js";
 import { resultsExported } from "../../db/rules/acts.js";
-import { authorOf } from "../../plugins/auth/author.js";
+import { authorOf } from "../../plugins/auth/guard.js";
 import { clientGone } from "../../plugins/http/connections.js";
 import { forbidden } from "../../plugins/http/errors.js";
 import { Turns } from "../../plugins/long-work/turns.js";

@@ -7,8 +7,7 @@ import {
   draftWorld,
   signToken,
 } from "../../db/world-management.js";
-import { tokenAuthor } from "../../plugins/auth/author.js";
-import { operator } from "../../plugins/auth/guard.js";
+import { operator, tokenAuthor } from "../../plugins/auth/guard.js";
 import { responseRef } from "../../plugins/openapi/parts.js";
 import { PageQuery } from "../../schemas/pages.js";
 import { linkTo } from "../../schemas/plain/links.js";
