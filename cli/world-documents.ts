@@ -76,7 +76,7 @@ async function readWhole(bytes: Buffer, name: string): Promise<WorldCopy | Lines
   } catch {
     throw new Failure(`${name} is not JSON.`);
   }
-  const { findLosses } = await import("../schemas/fidelity.js");
+  const { findLosses } = await import("../schemas/validate.js");
   const { readWorldDocument } = await import("../schemas/documents/world-document.js");
   const { InvalidData } = await import("../schemas/validate.js");
   try {

@@ -1,6 +1,6 @@
 import { isUtf8 } from "node:buffer";
-import { FormatRegistry, Kind, type TObject } from "@sinclair/typebox";
 import type { BuildCompilerFromPool } from "@fastify/ajv-compiler";
+import { FormatRegistry, Kind, type TObject } from "@sinclair/typebox";
 import type {
   FastifyRequest,
   preHandlerHookHandler,
@@ -8,9 +8,8 @@ import type {
   preValidationHookHandler,
 } from "fastify";
 import fp from "fastify-plugin";
-import { findLosses } from "../schemas/fidelity.js";
 import { components } from "../schemas/openapi/components.js";
-import { compileValidator, InvalidData } from "../schemas/validate.js";
+import { compileValidator, findLosses, InvalidData } from "../schemas/validate.js";
 import compilers from "./http/compilers.cjs";
 import { invalidJson, Refusal } from "./http/errors.js";
 

@@ -26,7 +26,7 @@ export async function checkDocument(
   hasFile: (file: FileDigest) => boolean = () => false,
 ): Promise<{ rows: RowCounts; parts: DocumentRows | undefined }> {
   const { recordFaults } = await import("../../schemas/documents/world-document.js");
-  const { findLosses } = await import("../../schemas/fidelity.js");
+  const { findLosses } = await import("../../schemas/validate.js");
   const { unstorableIn } = await import("../../schemas/validate.js");
   const counts: Record<string, number> = {};
   const parts: DocumentRows[number][] = [];

@@ -1,10 +1,10 @@
 import fc from "fast-check";
 import { analyse } from "scslre";
-import t, { type Test } from "tap";
+import t from "tap";
+import type { Test } from "tap";
 import { readWorldDocument } from "../../schemas/documents/world-document.js";
-import { findLosses } from "../../schemas/fidelity.js";
 import { commands } from "../../schemas/live/index.js";
-import { compileValidator, InvalidData } from "../../schemas/validate.js";
+import { compileValidator, findLosses, InvalidData } from "../../schemas/validate.js";
 import { worldOf } from "../support/helper.js";
 import { startServer } from "../support/server.js";
 

@@ -1,7 +1,6 @@
-import { findLosses } from "../../../schemas/fidelity.js";
 import type { ProgramDocument } from "../../../schemas/documents/program-document.js";
 import { UnreadableDocument } from "../../../schemas/documents/unreadable.js";
-import { MAX_DEPTH } from "../../../schemas/validate.js";
+import { findLosses, MAX_DEPTH } from "../../../schemas/validate.js";
 import { readCsv } from "./csv.js";
 import { Draft } from "./draft.js";
 import { readCalendar } from "./icalendar.js";
