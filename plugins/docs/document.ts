@@ -1,7 +1,7 @@
 import type { FastifyReply, FastifyRequest } from "fastify";
 import type { JsonObject } from "../../schemas/openapi/openapi-schema.js";
 import { DOCUMENTS } from "../places.js";
-import { BuiltFiles, type Coded, codedJson, sendCoded } from "../sending.js";
+import { BuiltFiles, type Coded, codedJson, sendCoded } from "../replies.js";
 
 /** The documents that the build made. */
 export const documents = new BuiltFiles(DOCUMENTS);

@@ -1,8 +1,8 @@
 import type { FastifyReply } from "fastify";
 import fp from "fastify-plugin";
 import { MANUAL } from "../places.js";
+import { BuiltFiles, sendCoded } from "../replies.js";
 import { documents } from "./document.js";
-import { BuiltFiles, sendCoded } from "../sending.js";
 
 /** Pages have a style, a script and an index to search, all of this server. */
 const POLICY =

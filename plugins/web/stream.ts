@@ -1,6 +1,6 @@
 import fp from "fastify-plugin";
 import { SEGMENTS } from "../places.js";
-import { BuiltFiles, sendCoded } from "../sending.js";
+import { BuiltFiles, sendCoded } from "../replies.js";
 
 // The live stream of the demo world.
 
