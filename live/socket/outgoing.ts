@@ -1,6 +1,6 @@
 import type { Socket } from "node:net";
 import type { Clock } from "../../db/runtime.js";
-import { leftOf } from "../../plugins/http/stalls.js";
+import { leftOf } from "../../plugins/http/connections.js";
 import { Close, deflatedAnswer, deflatedPiece, Joiner, pongFrame } from "./frame.js";
 
 /** How long an answer waits until the rights of its user are known, in milliseconds. */
