@@ -1,5 +1,5 @@
 import type { RoomValue } from "../../db/contract/store.js";
-import type { SentCrowds } from "./state-json.js";
+import type { SentCrowds } from "./shapes.js";
 import { type Seen, Told } from "./told.js";
 
 /** Stands for the world among the rooms. */

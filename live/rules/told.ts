@@ -1,5 +1,5 @@
 import type { RoomValue } from "../../db/contract/store.js";
-import type { SentCrowds } from "./state-json.js";
+import type { SentCrowds } from "./shapes.js";
 
 /** A view of a world, as far as its differences from another one depend on it. */
 export interface Seen {

@@ -14,8 +14,8 @@ import {
   stringsInRoom,
   stringsInWorld,
 } from "./rights.js";
+import { type SentCrowds, StateJson } from "./shapes.js";
 import { oncePer } from "./shared-reads.js";
-import { type SentCrowds, StateJson } from "./state-json.js";
 import { type Seen, Told } from "./told.js";
 
 /** A world as users with the same rights see it. It is made once for all of them. */

@@ -3,7 +3,7 @@ import type { SentRoom } from "../../../schemas/live/index.js";
 import type { Outboxes } from "../../delivery/outbox.js";
 import type { FrameFor, Piece, Pushes } from "../../delivery/push.js";
 import type { Hub } from "../../people/hub.js";
-import type { Counting, SentCrowds } from "../../rules/state-json.js";
+import type { Counting, SentCrowds } from "../../rules/shapes.js";
 import type { View } from "../../rules/world-state.js";
 import { pushFrame } from "../../socket/frame.js";
 import { TokenBucket } from "../../socket/pace.js";

@@ -7,7 +7,7 @@ import type { Doors } from "../../people/doors.js";
 import type { Hub } from "../../people/hub.js";
 import { jsonOf } from "../../rules/encoding.js";
 import type { LessenedView, Losses } from "../../rules/losses.js";
-import type { Counting, SentCrowds } from "../../rules/state-json.js";
+import type { Counting, SentCrowds } from "../../rules/shapes.js";
 import { changeOf, type Differences, type Seen, type Told } from "../../rules/told.js";
 import { View, type WorldState, type WorldStates } from "../../rules/world-state.js";
 import type { Connection } from "../../socket/connection.js";
