@@ -14,10 +14,9 @@ import type { SharedCommand } from "./commands.js";
 import type { Runnable } from "./dispatch.js";
 import type { Call, Context, Sender } from "./module.js";
 import { jsonOf } from "./rules/encoding.js";
-import type { LiveError } from "./rules/problems.js";
+import { type LiveError, liveErrorOf } from "./rules/problems.js";
 import { mayInWorld } from "./rules/rights.js";
 import type { Login } from "./socket/login-state.js";
-import { liveErrorOf } from "./socket/refusals.js";
 
 // The second door to the commands of hosts: calls over HTTP. Rights, limits and handlers are
 // the same as over the websocket; only the caller and the words of a refusal are different.

@@ -1,11 +1,17 @@
 import type { Faults } from "../../schemas/errors.js";
 import { elementIn, findLosses } from "../../schemas/validate.js";
 import { jsonOf, SharedJson } from "../rules/encoding.js";
-import { doubtful, invalidPayload, LiveError, problemOf, rateLimited } from "../rules/problems.js";
+import {
+  doubtful,
+  invalidPayload,
+  LiveError,
+  liveErrorOf,
+  problemOf,
+  rateLimited,
+} from "../rules/problems.js";
 import type { Connection, Message } from "./connection.js";
 import { Close, frameAround, textFrame } from "./frame.js";
 import type { Login } from "./login-state.js";
-import { liveErrorOf } from "./refusals.js";
 
 /** A command as it came. */
 export interface Order {
