@@ -1,5 +1,17 @@
-import type { CommandName } from "../schemas/live/index.js";
-import type { CommandTable, Sender } from "./module.js";
+import type { Author } from "../db/contract/author.js";
+import {
+  StoreError,
+  type UserRecord,
+  type UserStore,
+  type Versioned,
+} from "../db/contract/store.js";
+import type { Identity } from "../plugins/auth/identity.js";
+import { forbidden, missing, Refusal } from "../plugins/http/errors.js";
+import type { CommandName, Commands } from "../schemas/live/index.js";
+import { InvalidData } from "../schemas/validate.js";
+import type { World } from "../schemas/worlds.js";
+import type { Runnable } from "./dispatch.js";
+import type { Call, CommandTable, Context, Sender } from "./module.js";
 import { announcements } from "./modules/announcements/commands.js";
 import { chat } from "./modules/chat/commands.js";
 import { sharedMessages } from "./modules/chat/messages.js";
@@ -14,6 +26,10 @@ import { moderation } from "./modules/users/moderation.js";
 import { webPush } from "./modules/users/web-push.js";
 import { world } from "./modules/world/commands.js";
 import { records } from "./modules/world/records.js";
+import { jsonOf } from "./rules/encoding.js";
+import { type LiveError, liveErrorOf } from "./rules/problems.js";
+import { mayInWorld } from "./rules/rights.js";
+import type { Login } from "./socket/login-state.js";
 
 /** Every command, with its requirements. */
 export const commands = {
@@ -32,7 +48,7 @@ export const commands = {
 };
 
 /** The commands that calls over HTTP carry out, too. */
-export const sharedCommands = {
+const sharedCommands = {
   ...announcements,
   ...moderation,
   ...sharedMessages,
@@ -41,3 +57,108 @@ export const sharedCommands = {
 } satisfies Partial<CommandTable<CommandName, never, Sender>>;
 
 export type SharedCommand = keyof typeof sharedCommands;
+
+// The second door to the commands of hosts: calls over HTTP. Rights, limits and handlers are
+// the same as over the websocket; only the caller and the words of a refusal are different.
+
+/** The caller of a command over HTTP, and the world in its present state. */
+export interface Caller {
+  readonly identity: Identity;
+  /** The id of the user; null if the token names no user of the world. */
+  readonly user: string | null;
+  readonly author: Author;
+  readonly world: Versioned<World>;
+  /** As in a {@link Call}. */
+  readonly expected?: readonly string[] | undefined;
+}
+
+/**
+ * Carries out a command.
+ * @returns its result, as JSON.
+ * @throws {Refusal | InvalidData}
+ */
+export type Calls = <N extends SharedCommand>(
+  caller: Caller,
+  name: N,
+  payload: Commands[N]["payload"],
+) => Promise<string>;
+
+/** Takes the place of a user who has none. */
+const NO_USER = "00000000-0000-0000-0000-000000000000";
+const noUser = { id: NO_USER, traits: [] as string[], moderation_state: "" } as UserRecord;
+
+/** Makes the function that carries out commands for HTTP. */
+export function callsOf(users: UserStore, runs: ReadonlyMap<string, Runnable>): Calls {
+  return async ({ identity, user, author, world, expected }, name, payload) => {
+    const { run, ports } = runs.get(name)!;
+    const found = user === null ? undefined : await users.get(world.value.id, user);
+    if (user !== null && (!found || found.deleted)) throw forbidden();
+    const me = found ?? noUser;
+    const login: Login = {
+      identity,
+      user: me.id,
+      traits: identity.traits,
+      state: me.moderation_state,
+      changes: false,
+    };
+    const connection: Call = { isCall: true, world: world.value.id, author, login, expected };
+    const context: Context<unknown, Sender> = {
+      ports,
+      connection,
+      login,
+      world,
+      me,
+      may: (key) => mayInWorld(login, key, world.value),
+    };
+    const order = { action: name, payload, losses: () => undefined };
+    try {
+      return jsonOf(await run(context, order));
+    } catch (error) {
+      // The record is not as the caller expects it.
+      const isCondition = error instanceof StoreError && error.problem === "changed";
+      if (expected && isCondition) throw error;
+      const refused = liveErrorOf(error, name);
+      if (!refused) throw error;
+      const what = unknown[refused.code];
+      if (what === undefined) throw refusalOf(refused);
+      const state = me.moderation_state;
+      throw missing({ identity, state, world: world.value }, what);
+    }
+  };
+}
+
+/** The field of a request that such a problem is about. */
+const fields: Record<string, string> = {
+  "chat.empty": "content",
+  "chat.unsupported_content_type": "content",
+  "chat.unsupported_event_type": "event_type",
+};
+
+/** What is not there, by the code that says so. */
+const unknown: Record<string, string> = {
+  "user.not_found": "user",
+  "announcement.unknown": "announcement",
+  "chat.unknown": "chat",
+  "chat.unknown_event": "message",
+};
+
+/** A refused command in the words of HTTP. A missing thing and a forbidden one get the same answer. */
+function refusalOf({ code, message, details }: LiveError) {
+  if (details) return new InvalidData(details);
+  const field = fields[code];
+  if (field !== undefined) return new InvalidData({ [field]: [message] });
+  if (code.endsWith(".self")) {
+    return new InvalidData({ moderation_state: [message] });
+  }
+  switch (code) {
+    case "protocol.rate_limited":
+      return new Refusal(429, message, { "retry-after": "1" });
+    case "server.too_large":
+      return new InvalidData({ limit: ["The answer would be too large."] });
+    case "server.unavailable":
+    case "server.doubtful":
+      return new Refusal(503, message, { "retry-after": "5" });
+    default:
+      return forbidden();
+  }
+}

@@ -5,7 +5,7 @@ import type { Store } from "../db/contract/store.js";
 import type { Clock, Random } from "../db/runtime.js";
 import type { Identify } from "../plugins/auth/identity.js";
 import type { Guests } from "../plugins/limits/guests.js";
-import { callsOf } from "./calls.js";
+import { callsOf } from "./commands.js";
 import { Outboxes } from "./delivery/outbox.js";
 import { Pushes } from "./delivery/push.js";
 import { dispatcher, runnables } from "./dispatch.js";
