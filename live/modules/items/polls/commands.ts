@@ -17,9 +17,9 @@ import {
 import { type Sendable, shared } from "../../../rules/encoding.js";
 import { invalidPayload, rateLimited } from "../../../rules/problems.js";
 import { hasModule } from "../../../rules/rights.js";
-import { ItemLists } from "../lists.js";
 import {
   itemHandlers,
+  ItemLists,
   type ItemPorts,
   MAX_LISTED,
   MAX_LISTED_SIZE,

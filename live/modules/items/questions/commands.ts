@@ -14,9 +14,9 @@ import {
 import { encoded, type Sendable, shared } from "../../../rules/encoding.js";
 import { LiveError, rateLimited } from "../../../rules/problems.js";
 import { configOf } from "../../../rules/rights.js";
-import { ItemLists } from "../lists.js";
 import {
   itemHandlers,
+  ItemLists,
   type ItemPorts,
   MAX_LISTED,
   MAX_LISTED_SIZE,
