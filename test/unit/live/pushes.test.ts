@@ -6,7 +6,7 @@ import { processClock } from "../../../db/runtime.js";
 import { type Authors, nothingSent, Outboxes } from "../../../live/delivery/outbox.js";
 import { inSlices, type Piece, Pushes, type Send } from "../../../live/delivery/push.js";
 import { type Piece as ChatPiece, Subscription } from "../../../live/modules/chat/audience.js";
-import { Voters } from "../../../live/modules/items/polls/voters.js";
+import { Voters } from "../../../live/modules/items/poll-pushes.js";
 import { Crowds } from "../../../live/modules/rooms/crowds.js";
 import { Hub } from "../../../live/people/hub.js";
 import { type View, WorldState, type WorldStates } from "../../../live/rules/world-state.js";

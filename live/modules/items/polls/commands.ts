@@ -17,6 +17,7 @@ import {
 import { type Sendable, shared } from "../../../rules/encoding.js";
 import { invalidPayload, rateLimited } from "../../../rules/problems.js";
 import { hasModule } from "../../../rules/rights.js";
+import { PollPushes, type PollPushPorts, sentPoll } from "../poll-pushes.js";
 import {
   itemHandlers,
   ItemLists,
@@ -26,7 +27,6 @@ import {
   may,
   placeOf,
 } from "../shared.js";
-import { PollPushes, type PollPushPorts, sentPoll } from "./pushes.js";
 
 // The options of a poll, as clients send them.
 
