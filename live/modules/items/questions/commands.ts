@@ -14,6 +14,7 @@ import {
 import { encoded, type Sendable, shared } from "../../../rules/encoding.js";
 import { LiveError, rateLimited } from "../../../rules/problems.js";
 import { configOf } from "../../../rules/rights.js";
+import { questionPushes, type QuestionPushPorts, sentQuestion } from "../question-pushes.js";
 import {
   itemHandlers,
   ItemLists,
@@ -23,7 +24,6 @@ import {
   may,
   placeOf,
 } from "../shared.js";
-import { questionPushes, type QuestionPushPorts, sentQuestion } from "./pushes.js";
 
 /** What the commands about questions need. */
 export interface QuestionPorts extends ItemPorts {

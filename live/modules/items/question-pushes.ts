@@ -1,11 +1,11 @@
-import type { Question, QuestionStore } from "../../../../db/contract/question-store.js";
-import type { SentQuestion } from "../../../../schemas/live/questions.js";
-import { isVisible } from "../../../../schemas/plain/items.js";
-import type { PermissionKey } from "../../../../schemas/plain/permissions.js";
-import type { FrameFor, Pushes } from "../../../delivery/push.js";
-import type { EntryHandlers, EventOf } from "../../../module.js";
-import { pushFrame } from "../../../socket/frame.js";
-import { authorsOf, pushDeleted, pushPinned } from "../shared.js";
+import type { Question, QuestionStore } from "../../../db/contract/question-store.js";
+import type { SentQuestion } from "../../../schemas/live/questions.js";
+import { isVisible } from "../../../schemas/plain/items.js";
+import type { PermissionKey } from "../../../schemas/plain/permissions.js";
+import type { FrameFor, Pushes } from "../../delivery/push.js";
+import type { EntryHandlers, EventOf } from "../../module.js";
+import { pushFrame } from "../../socket/frame.js";
+import { authorsOf, pushDeleted, pushPinned } from "./shared.js";
 
 /** A question as clients get it. It says who asked only if that was so when it was asked. */
 export const sentQuestion = (question: Question): SentQuestion => ({
