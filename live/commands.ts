@@ -15,7 +15,7 @@ import type { Call, CommandTable, Context, Sender } from "./module.js";
 import { announcements } from "./modules/announcements/commands.js";
 import { chat } from "./modules/chat/commands.js";
 import { sharedMessages } from "./modules/chat/messages.js";
-import { pollList, polls } from "./modules/items/polls/commands.js";
+import { pollList, polls } from "./modules/items/poll-commands.js";
 import { questionList, questions } from "./modules/items/questions/commands.js";
 import { program } from "./modules/program/commands.js";
 import { rooms } from "./modules/rooms/commands.js";

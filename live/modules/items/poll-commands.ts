@@ -1,23 +1,18 @@
-import type { ChatEventType } from "../../../../db/contract/chat-store.js";
-import type {
-  OptionDraft,
-  Poll,
-  PollChanges,
-  PollStore,
-} from "../../../../db/contract/poll-store.js";
-import type { Commands } from "../../../../schemas/live/index.js";
-import { isOver } from "../../../../schemas/plain/items.js";
+import type { ChatEventType } from "../../../db/contract/chat-store.js";
+import type { OptionDraft, Poll, PollChanges, PollStore } from "../../../db/contract/poll-store.js";
+import type { Commands } from "../../../schemas/live/index.js";
+import { isOver } from "../../../schemas/plain/items.js";
 import {
   bind,
   type CommandTable,
   type LiveModule,
   type RoomContext,
   type Sender,
-} from "../../../module.js";
-import { type Sendable, shared } from "../../../rules/encoding.js";
-import { invalidPayload, rateLimited } from "../../../rules/problems.js";
-import { hasModule } from "../../../rules/rights.js";
-import { PollPushes, type PollPushPorts, sentPoll } from "../poll-pushes.js";
+} from "../../module.js";
+import { type Sendable, shared } from "../../rules/encoding.js";
+import { invalidPayload, rateLimited } from "../../rules/problems.js";
+import { hasModule } from "../../rules/rights.js";
+import { PollPushes, type PollPushPorts, sentPoll } from "./poll-pushes.js";
 import {
   itemHandlers,
   ItemLists,
@@ -26,7 +21,7 @@ import {
   MAX_LISTED_SIZE,
   may,
   placeOf,
-} from "../shared.js";
+} from "./shared.js";
 
 // The options of a poll, as clients send them.
 
