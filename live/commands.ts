@@ -16,7 +16,7 @@ import { announcements } from "./modules/announcements/commands.js";
 import { chat } from "./modules/chat/commands.js";
 import { sharedMessages } from "./modules/chat/messages.js";
 import { pollList, polls } from "./modules/items/poll-commands.js";
-import { questionList, questions } from "./modules/items/questions/commands.js";
+import { questionList, questions } from "./modules/items/question-commands.js";
 import { program } from "./modules/program/commands.js";
 import { rooms } from "./modules/rooms/commands.js";
 import { invites } from "./modules/rooms/invites.js";

@@ -14,7 +14,7 @@ import type { BoundCommands, Entrance, LiveModule } from "./module.js";
 import { announcementModule } from "./modules/announcements/commands.js";
 import { chatModule } from "./modules/chat/index.js";
 import { pollModule } from "./modules/items/poll-commands.js";
-import { questionModule } from "./modules/items/questions/commands.js";
+import { questionModule } from "./modules/items/question-commands.js";
 import { programModule } from "./modules/program/commands.js";
 import { Reactions } from "./modules/reactions/reactions.js";
 import { roomModule } from "./modules/rooms/commands.js";

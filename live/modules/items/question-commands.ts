@@ -2,19 +2,19 @@ import type {
   Question,
   QuestionDraft,
   QuestionStore,
-} from "../../../../db/contract/question-store.js";
-import type { Commands } from "../../../../schemas/live/index.js";
+} from "../../../db/contract/question-store.js";
+import type { Commands } from "../../../schemas/live/index.js";
 import {
   bind,
   type CommandTable,
   type LiveModule,
   type RoomContext,
   type Sender,
-} from "../../../module.js";
-import { encoded, type Sendable, shared } from "../../../rules/encoding.js";
-import { LiveError, rateLimited } from "../../../rules/problems.js";
-import { configOf } from "../../../rules/rights.js";
-import { questionPushes, type QuestionPushPorts, sentQuestion } from "../question-pushes.js";
+} from "../../module.js";
+import { encoded, type Sendable, shared } from "../../rules/encoding.js";
+import { LiveError, rateLimited } from "../../rules/problems.js";
+import { configOf } from "../../rules/rights.js";
+import { questionPushes, type QuestionPushPorts, sentQuestion } from "./question-pushes.js";
 import {
   itemHandlers,
   ItemLists,
@@ -23,7 +23,7 @@ import {
   MAX_LISTED_SIZE,
   may,
   placeOf,
-} from "../shared.js";
+} from "./shared.js";
 
 /** What the commands about questions need. */
 export interface QuestionPorts extends ItemPorts {
