@@ -20,7 +20,7 @@ import { Reactions } from "./modules/reactions/reactions.js";
 import { roomModule } from "./modules/rooms/commands.js";
 import { Crowds } from "./modules/rooms/crowds.js";
 import { RoomWatch } from "./modules/rooms/watch.js";
-import { userModule } from "./modules/users/commands.js";
+import { userModule } from "./modules/users/user-commands.js";
 import { worldModule } from "./modules/world/commands.js";
 import type { RecordPorts } from "./modules/world/records.js";
 import { handEntries, ownPushes } from "./order.js";
