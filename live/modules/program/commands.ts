@@ -13,9 +13,10 @@ import {
   ProgramPushes,
   type ProgramPushPorts,
   sessionsFor,
+  StageTimer,
+  type StageTimerPorts,
   versionFor,
-} from "./pushes.js";
-import { StageTimer, type StageTimerPorts } from "./stage-timer.js";
+} from "./program-pushes.js";
 
 /** The port of the command for the address of the calendar. */
 export interface LinkPorts {
