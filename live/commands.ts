@@ -17,7 +17,7 @@ import { chat } from "./modules/chat/commands.js";
 import { sharedMessages } from "./modules/chat/messages.js";
 import { pollList, polls } from "./modules/items/poll-commands.js";
 import { questionList, questions } from "./modules/items/question-commands.js";
-import { program } from "./modules/program/commands.js";
+import { program } from "./modules/program/program-commands.js";
 import { rooms } from "./modules/rooms/commands.js";
 import { invites } from "./modules/rooms/invites.js";
 import { kiosks } from "./modules/users/kiosks.js";

@@ -15,7 +15,7 @@ import { announcementModule } from "./modules/announcements/commands.js";
 import { chatModule } from "./modules/chat/index.js";
 import { pollModule } from "./modules/items/poll-commands.js";
 import { questionModule } from "./modules/items/question-commands.js";
-import { programModule } from "./modules/program/commands.js";
+import { programModule } from "./modules/program/program-commands.js";
 import { Reactions } from "./modules/reactions/reactions.js";
 import { roomModule } from "./modules/rooms/commands.js";
 import { Crowds } from "./modules/rooms/crowds.js";
