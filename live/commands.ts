@@ -12,7 +12,7 @@ import { InvalidData } from "../schemas/validate.js";
 import type { World } from "../schemas/worlds.js";
 import type { Runnable } from "./dispatch.js";
 import type { Call, CommandTable, Context, Sender } from "./module.js";
-import { announcements } from "./modules/announcements/commands.js";
+import { announcements } from "./modules/announcements/announcement-commands.js";
 import { chat } from "./modules/chat/commands.js";
 import { sharedMessages } from "./modules/chat/messages.js";
 import { pollList, polls } from "./modules/items/poll-commands.js";

@@ -11,7 +11,7 @@ import { Pushes } from "./delivery/push.js";
 import { dispatcher, runnables } from "./dispatch.js";
 import type { LiveMetrics } from "./metrics.js";
 import type { BoundCommands, Entrance, LiveModule } from "./module.js";
-import { announcementModule } from "./modules/announcements/commands.js";
+import { announcementModule } from "./modules/announcements/announcement-commands.js";
 import { chatModule } from "./modules/chat/index.js";
 import { pollModule } from "./modules/items/poll-commands.js";
 import { questionModule } from "./modules/items/question-commands.js";
