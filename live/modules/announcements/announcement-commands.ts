@@ -19,7 +19,7 @@ import {
 import { invalidPayload, LiveError, requireShort } from "../../rules/problems.js";
 import { announcementRecord, sentAnnouncement } from "../../rules/shapes.js";
 import type { Connection } from "../../socket/connection.js";
-import { AnnouncementPushes, type AnnouncementPushPorts } from "./pushes.js";
+import { AnnouncementPushes, type AnnouncementPushPorts } from "./announcement-pushes.js";
 
 /** The ports of the commands about announcements. */
 export interface AnnouncementPorts {

@@ -1,7 +1,7 @@
 import type { Announcement } from "../../../db/contract/announcement-store.js";
 import type { AnnouncementStore } from "../../../db/contract/store.js";
-import type { Entry } from "../../../db/log/entries.js";
 import type { Clock } from "../../../db/runtime.js";
+import type { Entry } from "../../../db/log/entries.js";
 import { isVisible } from "../../../schemas/plain/announcements.js";
 import type { Pushes, Send } from "../../delivery/push.js";
 import type { EntryHandlers } from "../../module.js";
