@@ -22,7 +22,7 @@ import {
   throwOut,
 } from "../../socket/endings.js";
 import { pushFrame, textFrame } from "../../socket/frame.js";
-import { WorldPushes, type WorldPushPorts } from "./pushes.js";
+import { WorldPushes, type WorldPushPorts } from "./world-pushes.js";
 
 /** What telling of a world needs. */
 export interface NotifierPorts extends WorldPushPorts {
