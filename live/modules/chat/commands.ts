@@ -2,10 +2,10 @@ import type { CommandName, Commands } from "../../../schemas/live/index.js";
 import type { ChannelContext, CommandTable } from "../../module.js";
 import { invalidPayload, LiveError, rateLimited } from "../../rules/problems.js";
 import { isSilenced, isVolatile, mayInRoom } from "../../rules/rights.js";
+import type { ChatPorts } from "./chat-ports.js";
 import { createDirect } from "./direct.js";
 import { messages } from "./messages.js";
 import { idOf, pageOf } from "./pages.js";
-import type { ChatPorts } from "./ports.js";
 import { hasName } from "./users.js";
 
 /** Read marks, and direct channels. */

@@ -4,7 +4,7 @@ import type { Commands } from "../../../schemas/live/index.js";
 import { uuid } from "../../../schemas/plain/texts.js";
 import type { ChannelContext, Context } from "../../module.js";
 import { chatDenied, rateLimited } from "../../rules/problems.js";
-import type { ChatPorts } from "./ports.js";
+import type { ChatPorts } from "./chat-ports.js";
 
 /** How many people a direct channel has at most. */
 const MAX_MEMBERS = 100;

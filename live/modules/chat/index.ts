@@ -6,9 +6,9 @@ import { isSilenced } from "../../rules/rights.js";
 import type { WorldStates } from "../../rules/world-state.js";
 import type { Connection } from "../../socket/connection.js";
 import { type ChannelPorts, Channels } from "./channels.js";
+import type { ChatMetrics, ChatPorts } from "./chat-ports.js";
 import { chat } from "./commands.js";
 import { PageCache } from "./page-cache.js";
-import type { ChatMetrics, ChatPorts } from "./ports.js";
 import { type ReadStatePorts, ReadStates } from "./unread/read-states.js";
 import { hasName } from "./users.js";
 

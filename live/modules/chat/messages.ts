@@ -17,8 +17,8 @@ import {
 import { isVolatile, mayInRoom } from "../../rules/rights.js";
 import { pushFrame } from "../../socket/frame.js";
 import { sentEvent } from "./audience.js";
+import type { ChatPorts } from "./chat-ports.js";
 import { answerWithPage, idOf, pageOfSearch } from "./pages.js";
-import type { ChatPorts } from "./ports.js";
 import { briefUser, fitting, mentionsIn, readUsers, sharedUser } from "./users.js";
 
 type Message = Extract<CommandName, "chat.send" | "chat.fetch" | "chat.search" | "chat.react">;

@@ -7,8 +7,8 @@ import { encoded, Json, jsonOf, type Sendable, SharedJson } from "../../rules/en
 import { tooLarge } from "../../rules/problems.js";
 import { isVolatile } from "../../rules/rights.js";
 import { sentEvent } from "./audience.js";
+import type { ChatPorts } from "./chat-ports.js";
 import type { FetchedPage, Page, PageKey, ShownUsers } from "./page-cache.js";
-import type { ChatPorts } from "./ports.js";
 import { readUsers, sharedUser, usersIn } from "./users.js";
 
 /** How many events a page has at most. */
