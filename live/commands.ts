@@ -14,7 +14,7 @@ import type { Runnable } from "./dispatch.js";
 import type { Call, CommandTable, Context, Sender } from "./module.js";
 import { announcements } from "./modules/announcements/announcement-commands.js";
 import { chat } from "./modules/chat/chat-commands.js";
-import { sharedMessages } from "./modules/chat/messages.js";
+import { sharedMessages } from "./modules/chat/chat-messages.js";
 import { pollList, polls } from "./modules/items/poll-commands.js";
 import { questionList, questions } from "./modules/items/question-commands.js";
 import { program } from "./modules/program/program-commands.js";

@@ -5,8 +5,8 @@ import { uuid } from "../../../schemas/plain/texts.js";
 import type { ChannelContext, CommandTable, Context } from "../../module.js";
 import { chatDenied, invalidPayload, LiveError, rateLimited } from "../../rules/problems.js";
 import { isSilenced, isVolatile, mayInRoom } from "../../rules/rights.js";
+import { messages } from "./chat-messages.js";
 import type { ChatPorts } from "./chat-ports.js";
-import { messages } from "./messages.js";
 import { idOf, pageOf } from "./pages.js";
 import { hasName } from "./users.js";
 
