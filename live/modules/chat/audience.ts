@@ -10,7 +10,7 @@ import type { WorldState } from "../../rules/world-state.js";
 import type { Connection } from "../../socket/connection.js";
 import { textFrame } from "../../socket/frame.js";
 import type { Pump } from "../../socket/outgoing.js";
-import { absentUser, sharedUser } from "./users.js";
+import { absentUser, sharedUser } from "./chat-users.js";
 
 /** The ports of an audience. */
 export interface AudiencePorts {

@@ -10,8 +10,8 @@ import { hasModule, mayInRoom } from "../../rules/rights.js";
 import type { View, WorldState, WorldStates } from "../../rules/world-state.js";
 import type { Connection } from "../../socket/connection.js";
 import { Audience, type AudiencePorts, Listener, type Pushed, Subscription } from "./audience.js";
+import { fitting, type MemberPorts, Members, readUsers, usersIn } from "./chat-users.js";
 import { Feed, type FeedPorts } from "./feed.js";
-import { fitting, type MemberPorts, Members, readUsers, usersIn } from "./users.js";
 
 /** How many join events a new direct channel may have. */
 const MAX_CREATED = 200;

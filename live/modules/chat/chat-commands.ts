@@ -7,8 +7,8 @@ import { chatDenied, invalidPayload, LiveError, rateLimited } from "../../rules/
 import { isSilenced, isVolatile, mayInRoom } from "../../rules/rights.js";
 import { messages } from "./chat-messages.js";
 import type { ChatPorts } from "./chat-ports.js";
+import { hasName } from "./chat-users.js";
 import { idOf, pageOf } from "./pages.js";
-import { hasName } from "./users.js";
 
 /** Read marks, and direct channels. */
 export const reading: CommandTable<"chat.mark_read" | "chat.direct.create", ChatPorts> = {

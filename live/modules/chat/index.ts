@@ -8,9 +8,9 @@ import type { Connection } from "../../socket/connection.js";
 import { type ChannelPorts, Channels } from "./channels.js";
 import { chat } from "./chat-commands.js";
 import type { ChatMetrics, ChatPorts } from "./chat-ports.js";
+import { hasName } from "./chat-users.js";
 import { PageCache } from "./page-cache.js";
 import { type ReadStatePorts, ReadStates } from "./unread/read-states.js";
-import { hasName } from "./users.js";
 
 /** The ports of the chat to the other floors. */
 type ChatModulePorts = ChannelPorts &

@@ -8,8 +8,8 @@ import { tooLarge } from "../../rules/problems.js";
 import { isVolatile } from "../../rules/rights.js";
 import { sentEvent } from "./audience.js";
 import type { ChatPorts } from "./chat-ports.js";
+import { readUsers, sharedUser, usersIn } from "./chat-users.js";
 import type { FetchedPage, Page, PageKey, ShownUsers } from "./page-cache.js";
-import { readUsers, sharedUser, usersIn } from "./users.js";
 
 /** How many events a page has at most. */
 const MAX_PAGE = 1000;

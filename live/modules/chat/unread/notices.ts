@@ -9,7 +9,7 @@ import type { WorldState, WorldStates } from "../../../rules/world-state.js";
 import type { Connection } from "../../../socket/connection.js";
 import { pushFrame } from "../../../socket/frame.js";
 import { sentEvent } from "../audience.js";
-import { absentUser, sharedUser } from "../users.js";
+import { absentUser, sharedUser } from "../chat-users.js";
 import type { Marks } from "./marks.js";
 import type { ReadState } from "./read-state.js";
 

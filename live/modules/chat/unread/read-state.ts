@@ -6,7 +6,7 @@ import type { World } from "../../../../schemas/worlds.js";
 import type { Json } from "../../../rules/encoding.js";
 import type { Connection } from "../../../socket/connection.js";
 import { TokenBucket } from "../../../socket/pace.js";
-import { briefUser, readUsers, sharedUser, type UserReads } from "../users.js";
+import { briefUser, readUsers, sharedUser, type UserReads } from "../chat-users.js";
 
 /** How many notifications are counted of each user, as the store does. */
 const MAX_NOTIFICATIONS = 10_000;
