@@ -39,9 +39,9 @@ import type { View, WorldState } from "../../../rules/world-state.js";
 import type { Connection } from "../../../socket/connection.js";
 import { pushFrame } from "../../../socket/frame.js";
 import { type MarkPorts, Marks } from "./marks.js";
-import { type NoticeParts, Notices, UnreadLists } from "./notices.js";
 import { type OwnChannelPorts, OwnChannels } from "./own-channels.js";
 import { type ListedChannel, ReadState } from "./read-state.js";
+import { type NoticeParts, Notices, UnreadLists } from "./unread-notices.js";
 
 type Entrance = Pick<Authenticated, "chat.read_pointers" | "chat.notification_counts"> & {
   "chat.channels": readonly ListedChannel[];
