@@ -9,7 +9,7 @@ import { callsOf } from "./commands.js";
 import { Outboxes } from "./delivery/outbox.js";
 import { Pushes } from "./delivery/push.js";
 import { dispatcher, runnables } from "./dispatch.js";
-import type { LiveMetrics } from "./metrics.js";
+import type { LiveMetrics } from "./live-metrics.js";
 import type { BoundCommands, Entrance, LiveModule } from "./module.js";
 import { announcementModule } from "./modules/announcements/announcement-commands.js";
 import { chatModule } from "./modules/chat/index.js";

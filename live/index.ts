@@ -31,7 +31,7 @@ export default fp<{ limits: LiveLimits; publicUrl?: string | undefined }>(
     const metrics =
       registry &&
       // Few servers are asked for metrics.
-      (await import("./metrics.js")).liveMetrics(registry, commands, () => ({
+      (await import("./live-metrics.js")).liveMetrics(registry, commands, () => ({
         sockets: live.sockets,
         due: live.pump.waiting,
         unsent: live.backlog.size,

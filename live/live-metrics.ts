@@ -19,7 +19,7 @@ export interface LiveMetrics {
 }
 
 /** The gauges, measured when they are read. */
-export interface LiveGauges {
+interface LiveGauges {
   /** Every open socket, by the id of its connection. */
   readonly sockets: ReadonlyMap<string, { readonly incoming: { readonly count: number } }>;
   /** How many connections wait to be written to. */
