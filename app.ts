@@ -14,30 +14,30 @@ import { commands } from "./live/commands.js";
 import { requirementsOf } from "./live/dispatch.js";
 import live from "./live/index.js";
 import { isTaken } from "./live/socket/upgrade.js";
-import asyncapi from "./plugins/asyncapi/index.js";
+import asyncapi from "./plugins/asyncapi/asyncapi-document.js";
 import auth from "./plugins/auth/index.js";
-import docs from "./plugins/docs/index.js";
+import docs from "./plugins/docs/docs.js";
 import enginesPlugin from "./plugins/engines.js";
 import feeds from "./plugins/feed/index.js";
-import type { Gather } from "./plugins/gather.js";
 import { answerClientError } from "./plugins/http/connections.js";
 import { answerError } from "./plugins/http/error-handler.js";
 import http from "./plugins/http/index.js";
 import { composeRoutes } from "./plugins/http/index.js";
 import { originForm, requestIds } from "./plugins/http/protocol.js";
-import { QuietRequests } from "./plugins/http/request-log.js";
 import guests from "./plugins/limits/guests.js";
+import { QuietRequests } from "./plugins/logging.js";
 import mediaPlugin from "./plugins/media/index.js";
-import openapi from "./plugins/openapi/index.js";
+import type { Gather } from "./plugins/metrics.js";
+import openapi from "./plugins/openapi/openapi-document.js";
 import { declarePermissions, expectKnownOptions } from "./plugins/options.js";
-import outbound from "./plugins/outbound/index.js";
-import programs from "./plugins/program/index.js";
+import outbound from "./plugins/outbound/outbound.js";
+import programs from "./plugins/program/programs.js";
 import push from "./plugins/push/index.js";
 import replies from "./plugins/replies.js";
 import retention from "./plugins/retention.js";
 import setup from "./plugins/setup.js";
 import type { SetupKey } from "./plugins/setup.js";
-import sheets from "./plugins/sheets/index.js";
+import sheets from "./plugins/sheets/sheets.js";
 import validation from "./plugins/validation.js";
 import web from "./plugins/web/index.js";
 import webhooks from "./plugins/webhooks/index.js";
@@ -73,7 +73,7 @@ export { default as Fastify } from "fastify";
 export * from "./db/open.js";
 export type * from "./db/contract/engines.js";
 export type * from "./db/contract/events.js";
-export type * from "./db/contract/file-store.js";
+export type * from "./db/contract/files.js";
 export type * from "./db/contract/store.js";
 export type { Identity } from "./plugins/auth/identity.js";
 export { type Admission, type Requirement, routesRequire } from "./plugins/auth/guard.js";
@@ -216,7 +216,7 @@ export function fastifyOptions({
   requestTimeout = STALLED,
 }: Partial<Config> = {}): FastifyHttpOptions<Server> {
   return {
-    // plugins/http/request-log.ts logs requests instead.
+    // plugins/logging.ts logs requests instead.
     logController: new QuietRequests(),
     genReqId: requestIds(),
     bodyLimit: 1024 * 1024,
@@ -260,7 +260,7 @@ export function createApp({
   const app = Fastify({
     ...fastifyOptions(options.config),
     // As Fastify's own `logger` it would cost each request a child logger and two
-    // listeners, and log less than plugins/http/request-log.ts does.
+    // listeners, and log less than plugins/logging.ts does.
     ...(logger && { childLoggerFactory: () => logger }),
   });
   if (logger) app.log = logger;

@@ -1,16 +1,17 @@
-import cluster, { type Worker } from "node:cluster";
+import cluster from "node:cluster";
+import type { Worker } from "node:cluster";
 import { randomUUID } from "node:crypto";
 import { once } from "node:events";
 import { AggregatorRegistry } from "prom-client";
 import type { Config } from "./config.js";
 import { relayMessages } from "./db/bus/cluster.js";
-import { Failure } from "./schemas/plain/failure.js";
 import { createLogger } from "./plugins/logging.js";
-import type { Gather } from "./plugins/gather.js";
-import { isCount, isKindOf, isRecord, isText, type Shape } from "./schemas/plain/shapes.js";
-import { startServer } from "./server.js";
+import type { Gather } from "./plugins/metrics.js";
 import type { SetupKey } from "./plugins/setup.js";
 import { startLine } from "./plugins/start-line.js";
+import { Failure } from "./schemas/plain/failure.js";
+import { isCount, isKindOf, isRecord, isText, type Shape } from "./schemas/plain/shapes.js";
+import { startServer } from "./server.js";
 
 // Several processes on one port. The primary serves nothing: it starts workers,
 // replaces those that die, and tells them when to stop. The workers know nothing

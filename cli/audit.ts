@@ -55,7 +55,7 @@ const listAudit = command(
 
 /** All entries, the latest first. Entries that are added meanwhile are left out. */
 async function entriesOf(store: Store, world: string) {
-  const { shownEntries } = await import("../plugins/audit/entries.js");
+  const { shownEntries } = await import("../routes/audit.js");
   return (async function* () {
     let last = Infinity;
     for (let page = 1; ; page++) {

@@ -1,5 +1,5 @@
 import { randomBytes } from "node:crypto";
-import { asyncapiDocument } from "../plugins/asyncapi/document.js";
+import { asyncapiDocument } from "../plugins/asyncapi/asyncapi-document.js";
 import { Failure } from "../schemas/plain/failure.js";
 import { defaultPermissionConfig } from "../schemas/plain/permissions.js";
 import { version } from "../schemas/plain/version.js";

@@ -1,8 +1,12 @@
 import { writeSync } from "node:fs";
-import { Socket } from "node:net";
-import pino, { type Logger, type LoggerOptions } from "pino";
-import { withoutFileSecrets } from "../schemas/plain/file-secrets.js";
+import { isIP, Socket } from "node:net";
+import Fastify from "fastify";
+import type { FastifyRequest } from "fastify";
+import fp from "fastify-plugin";
+import pino from "pino";
+import type { Logger, LoggerOptions } from "pino";
 import { StoreError, type StoreProblem } from "../db/contract/store.js";
+import { pathWithoutFileSecrets, withoutFileSecrets } from "../schemas/plain/file-secrets.js";
 
 /** How many bytes may wait for a slow reader of the log. */
 const MAX_WAITING = 8 * 1024 * 1024;
@@ -12,7 +16,7 @@ const MAX_WAITING = 8 * 1024 * 1024;
  * is closed or not read, lines are lost, and a later line counts them.
  * pino's own destination would block the process for as long as that lasts.
  */
-export function logOutput(): { write(line: string): void } {
+function logOutput(): { write(line: string): void } {
   const { stdout } = process;
   // A pipe takes what it can, and the rest waits in memory. A file takes it at once.
   const isPipe = stdout instanceof Socket;
@@ -105,3 +109,46 @@ export async function createLogger(level: string): Promise<Logger> {
   const { default: pretty } = await import("pino-pretty");
   return pino(options, pretty({ ignore: "pid,hostname,reqId", translateTime: "HH:MM:ss" }));
 }
+
+/**
+ * Turns off Fastify's own lines about requests, which hold headers, except the
+ * one about an answer that broke off: nothing else reports that.
+ */
+export class QuietRequests extends Fastify.LogController {
+  constructor() {
+    super({ disableRequestLogging: true });
+  }
+
+  override streamError(error: Error & { code?: string }, { id, server }: FastifyRequest): void {
+    // A client that disconnects is no fault.
+    if (error.code === "ERR_STREAM_PREMATURE_CLOSE") return;
+    server.log.warn({ reqId: id, err: error }, "the answer broke off");
+  }
+}
+
+/**
+ * Logs one line per request at level debug. At info it would cost more than the
+ * request. Faults of the server are always logged, by error-handler.ts. No header, query
+ * or body is logged, as they may hold a token, and no secret of a file.
+ */
+export default fp(
+  async (app) => {
+    if (!["debug", "trace"].includes(app.log.level)) return;
+    app.addHook("onResponse", async function logRequest(request, reply) {
+      // The log of a request may have the id already.
+      app.log.debug(
+        {
+          reqId: request.id,
+          method: request.method,
+          path: pathWithoutFileSecrets(request.url.split("?", 1)[0]!),
+          // A trusted proxy may pass on any text that a client sent.
+          from: isIP(request.ip) ? request.ip : undefined,
+          status: reply.statusCode,
+          ms: Math.round(reply.elapsedTime),
+        },
+        "request",
+      );
+    });
+  },
+  { name: "request-log" },
+);

@@ -1,4 +1,3 @@
-import type { Gather } from "./gather.js";
 import type { FastifyReply, FastifyRequest } from "fastify";
 import fp from "fastify-plugin";
 import { collectDefaultMetrics, Counter, Gauge, Histogram, Registry } from "prom-client";
@@ -173,3 +172,9 @@ export default fp<{ gather?: Gather }>(
   },
   { name: "metrics", dependencies: ["engines"] },
 );
+
+/**
+ * Turns the counts of this process, and perhaps of others, into text for Prometheus. Its
+ * argument is a registry of prom-client, which the types of the library need not know.
+ */
+export type Gather = (own: { metrics(): Promise<string> }) => Promise<string>;

@@ -1,7 +1,9 @@
 import type { FastifyPluginAsync } from "fastify";
 import type { AuditEntry } from "../db/contract/audit-store.js";
-import { shownEntries, typesOf } from "../plugins/audit/entries.js";
+import type { Store } from "../db/contract/store.js";
+import { authorOf, namesOf } from "../plugins/feed/items.js";
 import { AuditList, AuditQuery } from "../schemas/audit.js";
+import { FEED_TYPES, typeFilter } from "../schemas/plain/feed.js";
 import { ref } from "../schemas/values.js";
 import { WorldParams } from "../schemas/worlds.js";
 import { endpoint } from "./endpoint.js";
@@ -68,3 +70,39 @@ const listAudit = endpoint(schema, async (request) => {
 });
 
 export default routes;
+
+/** The types of the audit that the feed does not have. */
+const AUDIT_TYPES = [
+  "webhook.created",
+  "webhook.updated",
+  "webhook.deleted",
+  "token.created",
+  "results.exported",
+  "world.exported",
+  "user.admin_updated",
+  "invite.created",
+  "invite.ended",
+  "kiosk.created",
+] as const;
+
+/** The types that a list of names selects, as in `types` of the feed; undefined for all. */
+export function typesOf(text: string | undefined): string[] | undefined {
+  const filter = typeFilter(text?.split(","));
+  if (filter.key === "*") return undefined;
+  return [...FEED_TYPES, ...AUDIT_TYPES].filter((type) => filter.has(type));
+}
+
+/** Entries of the audit as programs get them. */
+export async function shownEntries(store: Store, world: string, entries: readonly AuditEntry[]) {
+  const names = await namesOf(
+    store,
+    world,
+    entries.map(({ by }) => by),
+  );
+  return entries.map(({ number, at, by, ...rest }) => ({
+    id: number,
+    at: new Date(at).toISOString(),
+    by: authorOf(by, names),
+    ...rest,
+  }));
+}

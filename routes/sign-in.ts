@@ -4,7 +4,7 @@ import { profileOf, traitsOf } from "../plugins/auth/claims.js";
 import { seal, unseal } from "../plugins/auth/sealed.js";
 import { networkOf } from "../plugins/limits/guests.js";
 import { limitRate, Tally } from "../plugins/limits/rate.js";
-import { ProviderClients } from "../plugins/sign-in/clients.js";
+import { ProviderClients, providersOf } from "../plugins/sign-in/clients.js";
 import {
   begin,
   destinationOf,
@@ -16,7 +16,6 @@ import {
   userIdOf,
   withToken,
 } from "../plugins/sign-in/flow.js";
-import { providersOf } from "../plugins/sign-in/providers.js";
 import type { SignInProvider } from "../schemas/issuers.js";
 import type { World } from "../schemas/worlds.js";
 

@@ -1,3 +1,4 @@
+import type { TObject } from "@sinclair/typebox";
 import type {
   FastifyInstance,
   FastifyPluginAsync,
@@ -5,22 +6,22 @@ import type {
   onRequestHookHandler,
   RouteOptions,
 } from "fastify";
-import type { TObject } from "@sinclair/typebox";
 import fp from "fastify-plugin";
 import type { LoadLimits } from "../../config.js";
 import { guardOf } from "../auth/guard.js";
 import overload from "../limits/overload.js";
 import rate from "../limits/rate.js";
-import type { Gather } from "../gather.js";
+import requestLog from "../logging.js";
+import type { Gather } from "../metrics.js";
 import { isConditional, unversioned } from "../replies.js";
 import { refuseCoded, refuseUnknown } from "../validation.js";
-import baseUrl from "./base-url.js";
 import { guardBodyLimits } from "./body-limits.js";
-import connections, { refuseWhileStopping, awaitTurn } from "./connections.js";
+import connections from "./connections.js";
+import { awaitTurn, refuseWhileStopping } from "./connections.js";
 import cors from "./cors.js";
 import errorHandler from "./error-handler.js";
+import baseUrl from "./base-url.js";
 import protocol, { addHeaders, askForBody, refuseAmbiguous, refuseUnrouted } from "./protocol.js";
-import requestLog from "./request-log.js";
 import serialization from "./serialization.js";
 
 // The order of a request: `parts` lists the stages of every request, and `hooksOf` the

@@ -1,3 +1,4 @@
+import fp from "fastify-plugin";
 import { LRUCache } from "lru-cache";
 import type { Author } from "../../db/contract/author.js";
 import type { ImportChanges, ImportedFile, Program } from "../../db/contract/program-store.js";
@@ -13,7 +14,7 @@ import type { World } from "../../schemas/worlds.js";
 import { Refusal } from "../http/errors.js";
 import { abandoned } from "../long-work/turns.js";
 import type { ExportedProgram } from "./exports/program.js";
-import type { Formats } from "./formats.js";
+import { Formats } from "./formats.js";
 import { isZone } from "./formats/zones.js";
 import type { ImportPorts } from "./tasks.js";
 
@@ -30,7 +31,7 @@ export interface ProgramRights {
 }
 
 /** A program document to import. */
-export interface SentDocument {
+interface SentDocument {
   readonly bytes: Uint8Array;
   readonly isCsv: boolean;
   /** The hosts under which uploads of the world have addresses. */
@@ -282,3 +283,20 @@ function zoneOf({ config }: World): string {
 
 const eventOf = ({ config }: World): EventDates | undefined =>
   (config as { event?: EventDates | null }).event ?? undefined;
+
+declare module "fastify" {
+  interface FastifyInstance {
+    /** Imports and exports of whole programs. */
+    readonly programs: Programs;
+  }
+}
+
+/** Imports and exports of whole programs. */
+export default fp(
+  async (app) => {
+    const formats = new Formats();
+    app.decorate("programs", new Programs(app.store, formats));
+    app.addHook("onClose", async () => formats.close());
+  },
+  { name: "programs", dependencies: ["engines"] },
+);

@@ -7,8 +7,7 @@ import type { PushKey } from "../../db/contract/push-store.js";
 import type { Store } from "../../db/contract/store.js";
 import { detach } from "../../db/runtime.js";
 import type { World } from "../../schemas/worlds.js";
-import type { Outbound } from "../outbound/outbound.js";
-import { OutboundError } from "../outbound/refusals.js";
+import { type Outbound, OutboundError } from "../outbound/outbound.js";
 import type { Notice } from "./notices.js";
 
 /** How many notifications are prepared at a time; how many of them, and how many messages, may wait. */

@@ -1,5 +1,6 @@
 import { open } from "node:fs/promises";
 import type { Readable } from "node:stream";
+import fp from "fastify-plugin";
 import type { FileStore } from "../../db/contract/file-store.js";
 import type { Cell } from "../../schemas/plain/csv.js";
 import { InvalidData } from "../../schemas/validate.js";
@@ -18,7 +19,7 @@ const tooLarge = () =>
   new InvalidData({ format: ["There is too much for one table. Ask for csv, or for a room."] });
 
 /** Makes spreadsheets in threads of their own, two at a time. */
-export class Sheets {
+class Sheets {
   readonly turns = new Turns("spreadsheets", { atOnce: 2, waiting: 1 });
 
   /** @param files keeps a spreadsheet until it is sent. */
@@ -77,3 +78,20 @@ async function* linesOf(
   }
   yield Buffer.from(lines);
 }
+
+declare module "fastify" {
+  interface FastifyInstance {
+    /** Makes spreadsheets. */
+    readonly sheets: Sheets;
+  }
+}
+
+/** Spreadsheets of results. */
+export default fp(
+  async (app) => {
+    const sheets = new Sheets(app.files);
+    app.decorate("sheets", sheets);
+    app.addHook("onClose", async () => sheets.turns.close());
+  },
+  { name: "sheets", dependencies: ["engines"] },
+);

@@ -1,6 +1,7 @@
 import { LRUCache } from "lru-cache";
 import type { Configuration, CustomFetch } from "openid-client";
 import type { SignInProvider } from "../../schemas/issuers.js";
+import type { World } from "../../schemas/worlds.js";
 import type { Outbound } from "../outbound/outbound.js";
 
 /** Bounds of a request to a provider. */
@@ -99,3 +100,16 @@ const fetchBy =
       headers: { "content-type": String(type ?? "") },
     });
   };
+
+/**
+ * The providers by which people sign in to a world. One that was stored before they had a
+ * meaning may have anything in their place.
+ */
+export function providersOf({ config }: World): readonly SignInProvider[] {
+  const { oidc } = config as { oidc?: unknown };
+  if (!Array.isArray(oidc)) return [];
+  const texts = ["id", "name", "issuer", "client_id"] as const;
+  return (oidc as (SignInProvider | null)[]).filter((it): it is SignInProvider =>
+    texts.every((name) => typeof it?.[name] === "string"),
+  );
+}

@@ -2,7 +2,7 @@ import type { Configuration } from "openid-client";
 import type { SignInProvider } from "../../schemas/issuers.js";
 import { claimIn, type ForeignClaims } from "../auth/claims.js";
 import { IdentityError, readUid } from "../auth/identity.js";
-import { OutboundError } from "../outbound/refusals.js";
+import { OutboundError } from "../outbound/outbound.js";
 import type { ProviderClients } from "./clients.js";
 
 /** The longest address that a sign-in leads to, in characters. */

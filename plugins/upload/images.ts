@@ -1,16 +1,22 @@
-import { fork, type ChildProcess } from "node:child_process";
+import { type ChildProcess, fork } from "node:child_process";
 import { createReadStream } from "node:fs";
 import { rm } from "node:fs/promises";
+import { XmlTextDetector } from "@file-type/xml";
+import { FileTypeParser } from "file-type";
+import { GIF } from "image-size/types/gif";
+import { JPG } from "image-size/types/jpg";
+import { PNG } from "image-size/types/png";
+import { WEBP } from "image-size/types/webp";
+import pLimit from "p-limit";
+import type { LimitFunction } from "p-limit";
 import { StoreError } from "../../db/contract/store.js";
-import { FileRefusal } from "../http/errors.js";
-import type { ImageFormat } from "../../schemas/plain/file-types.js";
-import type { Box } from "./form.js";
+import type { FileType, ImageFormat } from "../../schemas/plain/file-types.js";
+import { FileRefusal, Refusal } from "../http/errors.js";
 import { abandoned } from "../long-work/turns.js";
-import { ImageQueue } from "./image-queue.js";
-import { MAX_PIXELS } from "./pixels.js";
+import type { Box } from "./form.js";
 
 /** An image to re-encode. */
-export interface Image {
+interface Image {
   format: ImageFormat;
   /** How many pixels its header declares over all frames; it may have no more. */
   pixels: number;
@@ -151,5 +157,159 @@ export class ImageCleaner {
     // An error of an image whose client is gone must not end the server.
     child.on("error", () => {});
     return child;
+  }
+}
+
+// Imported at the start, although many servers need neither. A late import may fail for lack
+// of file descriptors, and Node.js never retries a module that failed to open.
+
+/** How much of a file is read to detect its type, in bytes: an SVG may begin with a long comment. */
+export const HEAD = 64 * 1024;
+
+/**
+ * Whether the content of a file has the type of its extension.
+ * @param head its first {@link HEAD} bytes.
+ */
+export async function isOfType(type: FileType, head: Buffer): Promise<boolean> {
+  if (type.found.includes("svg")) return isSvg(head);
+  const parser = new FileTypeParser();
+  const found = await parser.fromBuffer(head).catch(() => undefined);
+  // The tag of an MP3 may be larger than the head, or padded.
+  const ext = found?.ext ?? (head.toString("latin1", 0, 3) === "ID3" && "mp3");
+  return ext !== false && type.found.includes(ext);
+}
+
+/** Looks for the root element, which may follow comments, white space and a document type. */
+async function isSvg(head: Buffer): Promise<boolean> {
+  const mark = head.toString("latin1", 0, 2);
+  const encoding = mark === "\xff\xfe" ? "utf-16le" : mark === "\xfe\xff" ? "utf-16be" : "utf-8";
+  const text = new TextDecoder(encoding).decode(head);
+  const detector = new XmlTextDetector();
+  // In pieces, to stop at the root.
+  for (let at = 0; at < text.length && !detector.onEnd; at += 512) {
+    detector.write(text.slice(at, at + 512));
+  }
+  return detector.fileType?.ext === "svg";
+}
+
+/**
+ * The largest image, in pixels over all its frames. While it is processed each
+ * pixel takes up to four bytes. Most phone cameras produce half as many.
+ */
+export const MAX_PIXELS = 100_000_000;
+
+/**
+ * An image counts as at least this many pixels, as its header may understate them: the
+ * screen of a GIF may be smaller than its frames, or empty.
+ */
+const SMALL = 1_000_000;
+
+const headers = { gif: GIF, jpeg: JPG, png: PNG, webp: WEBP };
+
+/**
+ * How many pixels an image declares, over all frames. No decoder runs here; the
+ * image process refuses an image that has more.
+ * @param head its first {@link HEAD} bytes.
+ * @returns at least {@link SMALL}, and {@link MAX_PIXELS} if the head is not enough.
+ */
+export function pixelsOf(format: ImageFormat, head: Buffer): number {
+  try {
+    const { width, height } = headers[format].calculate(head);
+    return Math.max(SMALL, width * height * framesOf(format, head));
+  } catch {
+    return MAX_PIXELS;
+  }
+}
+
+/** The largest possible number of frames; throws if the head is not enough. */
+function framesOf(format: ImageFormat, head: Buffer): number {
+  const isAnimated = format === "gif" || (format === "webp" && isAnimatedWebp(head));
+  if (!isAnimated) return 1;
+  if (head.length >= HEAD) throw new Error("the rest may hold more");
+  const text = head.toString("latin1");
+  // A frame of a GIF begins with a comma. Except for the first, it follows a zero
+  // that ends the previous block.
+  return format === "gif" ? text.split("\0,").length : Math.max(1, text.split("ANMF").length - 1);
+}
+
+/** Reads the animation bit of the extended header. */
+const isAnimatedWebp = (head: Buffer) =>
+  head.toString("latin1", 12, 16) === "VP8X" && (head[20]! & 2) !== 0;
+
+/** How many pixels may wait if all are of one world: a few of the largest images, or dozens of photos. */
+const MAX_WAITING = 5 * MAX_PIXELS;
+
+const tooMany = () =>
+  new Refusal(503, "Too many images are waiting. Try again soon.", { "retry-after": "10" });
+
+/** The images of one world. */
+interface Line {
+  readonly inOrder: LimitFunction;
+  /** How many pixels wait, without the image in progress. */
+  waiting: number;
+  /** How many images wait, are in progress, or have left and not had their turn yet. */
+  images: number;
+}
+
+/**
+ * Lets one image be worked on at a time. Worlds take turns, so one that uploads many images delays
+ * another by one image each time. Pixels bound what waits: worlds share the room equally, and each
+ * may have one image in any case. An image leaves when its client disconnects.
+ */
+class ImageQueue {
+  /** At most one image of each world stands here. */
+  readonly #turns = pLimit(1);
+  readonly #lines = new Map<string, Line>();
+
+  /**
+   * Works on an image when its turn comes, unless its client is gone by then.
+   * @param world whose image it is.
+   * @throws {Refusal} 503 if too many wait; 408 if the client is gone.
+   */
+  async inTurn(
+    world: string,
+    pixels: number,
+    gone: AbortSignal,
+    work: () => Promise<void>,
+  ): Promise<void> {
+    if (gone.aborted) throw abandoned();
+    const line = this.#lines.get(world) ?? { inOrder: pLimit(1), waiting: 0, images: 0 };
+    if (line.waiting > 0 && line.waiting + pixels > this.#shareOf(line)) {
+      throw tooMany();
+    }
+    this.#lines.set(world, line);
+    line.waiting += pixels;
+    line.images++;
+    await new Promise<void>((resolve, reject) => {
+      const leave = () => {
+        line.waiting -= pixels;
+        reject(abandoned());
+      };
+      gone.addEventListener("abort", leave, { once: true });
+      const run = async () => {
+        if (gone.aborted) return;
+        gone.removeEventListener("abort", leave);
+        line.waiting -= pixels;
+        await work().then(resolve);
+      };
+      line
+        .inOrder(async () => {
+          // It takes no turn from others.
+          if (!gone.aborted) await this.#turns(run);
+        })
+        .catch(reject)
+        .finally(() => {
+          if (--line.images === 0) this.#lines.delete(world);
+        });
+    });
+  }
+
+  /** How many pixels of a world may wait, beside those of others. */
+  #shareOf(own: Line): number {
+    let worlds = 1;
+    for (const line of this.#lines.values()) {
+      if (line !== own && line.waiting > 0) worlds++;
+    }
+    return MAX_WAITING / worlds;
   }
 }

@@ -1,8 +1,8 @@
 import type { Config } from "../../config.js";
-import { providersOf } from "../sign-in/providers.js";
 import type { World } from "../../schemas/worlds.js";
 import { webAddress } from "../../web/lib/addresses.js";
 import type { Links, PageConfig, Theme } from "../../web/lib/page.js";
+import { providersOf } from "../sign-in/clients.js";
 import { eventPreview, fieldOf, isPublic, isText } from "./preview.js";
 
 /** The parts of a page's address. */

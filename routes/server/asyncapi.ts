@@ -1,6 +1,6 @@
 import type { FastifyPluginAsync } from "fastify";
-import { serversOf } from "../../plugins/asyncapi/document.js";
-import { documentHandler } from "../../plugins/docs/document.js";
+import { serversOf } from "../../plugins/asyncapi/asyncapi-document.js";
+import { documentHandler } from "../../plugins/docs/docs.js";
 import { headerRefs, responseRef } from "../../plugins/openapi/parts.js";
 
 /** The websocket, for programs. */

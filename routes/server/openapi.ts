@@ -1,6 +1,6 @@
 import type { FastifyPluginAsync } from "fastify";
-import { documentHandler } from "../../plugins/docs/document.js";
-import { serversOf } from "../../plugins/openapi/index.js";
+import { documentHandler } from "../../plugins/docs/docs.js";
+import { serversOf } from "../../plugins/openapi/openapi-document.js";
 import { headerRefs, responseRef } from "../../plugins/openapi/parts.js";
 
 /** The interface, for programs. */

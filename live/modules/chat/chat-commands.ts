@@ -6,9 +6,8 @@ import type { ChannelContext, CommandTable, Context } from "../../module.js";
 import { chatDenied, invalidPayload, LiveError, rateLimited } from "../../rules/problems.js";
 import { isSilenced, isVolatile, mayInRoom } from "../../rules/rights.js";
 import { messages } from "./chat-messages.js";
-import type { ChatPorts } from "./chat-ports.js";
+import { type ChatPorts, idOf, pageOf } from "./chat-pages.js";
 import { hasName } from "./chat-users.js";
-import { idOf, pageOf } from "./pages.js";
 
 /** Read marks, and direct channels. */
 export const reading: CommandTable<"chat.mark_read" | "chat.direct.create", ChatPorts> = {

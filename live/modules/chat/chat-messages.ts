@@ -17,9 +17,8 @@ import {
 import { isVolatile, mayInRoom } from "../../rules/rights.js";
 import { pushFrame } from "../../socket/frame.js";
 import { sentEvent } from "./audience.js";
-import type { ChatPorts } from "./chat-ports.js";
+import { answerWithPage, type ChatPorts, idOf, pageOfSearch } from "./chat-pages.js";
 import { briefUser, fitting, mentionsIn, readUsers, sharedUser } from "./chat-users.js";
-import { answerWithPage, idOf, pageOfSearch } from "./pages.js";
 
 type Message = Extract<CommandName, "chat.send" | "chat.fetch" | "chat.search" | "chat.react">;
 

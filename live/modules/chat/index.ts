@@ -7,9 +7,8 @@ import type { WorldStates } from "../../rules/world-state.js";
 import type { Connection } from "../../socket/connection.js";
 import { type ChannelPorts, Channels } from "./channels.js";
 import { chat } from "./chat-commands.js";
-import type { ChatMetrics, ChatPorts } from "./chat-ports.js";
+import { type ChatMetrics, type ChatPorts, PageCache } from "./chat-pages.js";
 import { hasName } from "./chat-users.js";
-import { PageCache } from "./page-cache.js";
 import { type ReadStatePorts, ReadStates } from "./unread/read-states.js";
 
 /** The ports of the chat to the other floors. */

@@ -5,7 +5,7 @@ import { createConfig, lintFromString } from "@redocly/openapi-core";
 import { Ajv } from "ajv";
 import addFormats from "ajv-formats";
 import t from "tap";
-import { asyncapiDocument } from "../../../plugins/asyncapi/document.js";
+import { asyncapiDocument } from "../../../plugins/asyncapi/asyncapi-document.js";
 import { commonErrors, liveErrors } from "../../../schemas/live/errors.js";
 import { type CommandName, commands, pushes } from "../../../schemas/live/index.js";
 import { startServer } from "../../support/server.js";

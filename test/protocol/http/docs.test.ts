@@ -2,10 +2,13 @@ import { readdirSync } from "node:fs";
 import { brotliDecompressSync, gunzipSync } from "node:zlib";
 import { Type } from "@sinclair/typebox";
 import t from "tap";
-import { asyncapiDocument, type Requirements } from "../../../plugins/asyncapi/document.js";
+import {
+  asyncapiDocument,
+  type Requirements,
+} from "../../../plugins/asyncapi/asyncapi-document.js";
+import { type CommandName, commands } from "../../../schemas/live/index.js";
 import { livePage } from "../../../scripts/live-page.js";
-import { schemaHtml, type DocumentSchema } from "../../../scripts/schema-html.js";
-import { commands, type CommandName } from "../../../schemas/live/index.js";
+import { type DocumentSchema, schemaHtml } from "../../../scripts/schema-html.js";
 import { startServer } from "../../support/server.js";
 
 void t.test("the page, as it is sent", async (t) => {

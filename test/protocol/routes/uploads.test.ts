@@ -4,10 +4,9 @@ import { join } from "node:path";
 import { Readable } from "node:stream";
 import { buffer } from "node:stream/consumers";
 import sharp from "sharp";
-import t, { type Test } from "tap";
-import { ImageCleaner } from "../../../plugins/upload/images.js";
-import { MAX_PIXELS } from "../../../plugins/upload/pixels.js";
-import { filesOf, usersOf } from "../../support/database.js";
+import t from "tap";
+import type { Test } from "tap";
+import { ImageCleaner, MAX_PIXELS } from "../../../plugins/upload/images.js";
 import {
   fileForm,
   filePart,
@@ -34,6 +33,7 @@ import {
   WEBM,
 } from "../../support/files.js";
 import { startFoyer } from "../../support/helper.js";
+import { filesOf, usersOf } from "../../support/database.js";
 import { type Server, startServer } from "../../support/server.js";
 import { testdir } from "../../support/testdir.js";
 

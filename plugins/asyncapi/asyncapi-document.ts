@@ -1,6 +1,8 @@
-import { commands, pushes, type CommandName } from "../../schemas/live/index.js";
+import fp from "fastify-plugin";
+import { type CommandName, commands, pushes } from "../../schemas/live/index.js";
 import type { JsonObject } from "../../schemas/openapi/openapi-schema.js";
 import { worldId } from "../../schemas/plain/texts.js";
+import { version } from "../../schemas/plain/version.js";
 import { messagesOfChannel } from "./messages.js";
 import { schemasFor } from "./schemas.js";
 
@@ -164,3 +166,22 @@ export function asyncapiDocument({
     components: { schemas: schemasFor(channels) },
   };
 }
+
+declare module "fastify" {
+  interface FastifyInstance {
+    /** The websocket as an AsyncAPI 3.0 document. */
+    asyncapi(): JsonObject;
+  }
+}
+
+/** Describes the websocket, for `/api/v1/asyncapi.json` and for the page about it. */
+export default fp<{
+  publicUrl: string | undefined;
+  /** The permission of each command; without it the document leaves permissions out. */
+  requirements?: Requirements;
+}>(
+  async (app, { publicUrl, requirements }) => {
+    app.decorate("asyncapi", () => asyncapiDocument({ version, publicUrl, requirements }));
+  },
+  { name: "asyncapi" },
+);

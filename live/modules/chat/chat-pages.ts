@@ -1,15 +1,138 @@
-import type { ChatEvent } from "../../../db/contract/chat-store.js";
-import type { UserRecord } from "../../../db/contract/store.js";
-import type { PublicUser, TypedEvent } from "../../../schemas/live/index.js";
+import type { ChatEvent, ChatEventType, ChatStore } from "../../../db/contract/chat-store.js";
+import type { UserRecord, UserStore } from "../../../db/contract/store.js";
+import type { Clock } from "../../../db/runtime.js";
+import type { Commands, PublicUser, TypedEvent } from "../../../schemas/live/index.js";
 import type { World } from "../../../schemas/worlds.js";
-import type { ChannelContext, Sender } from "../../module.js";
+import type { ChannelContext, EntryHandlers, Sender } from "../../module.js";
+import type { Presence } from "../../people/presence.js";
+import type { Rates } from "../../people/rates.js";
 import { encoded, Json, jsonOf, type Sendable, SharedJson } from "../../rules/encoding.js";
 import { tooLarge } from "../../rules/problems.js";
 import { isVolatile } from "../../rules/rights.js";
+import { SharedReads } from "../../rules/shared-reads.js";
 import { sentEvent } from "./audience.js";
-import type { ChatPorts } from "./chat-ports.js";
+import type { Channels } from "./channels.js";
 import { readUsers, sharedUser, usersIn } from "./chat-users.js";
-import type { FetchedPage, Page, PageKey, ShownUsers } from "./page-cache.js";
+import type { ReadStates } from "./unread/read-states.js";
+
+/** How many pages are kept: each entry about a user looks at all of them. */
+const MAX_CACHED_PAGES = 256;
+
+/**
+ * How large they are, all together and each, in characters of JSON. No page is larger:
+ * the largest is the one that costs most to read.
+ */
+const MAX_CACHED_CHARACTERS = 16 * 1024 * 1024;
+const MAX_PAGE_CHARACTERS = 8 * 1024 * 1024;
+
+/** The size of a user of a page, likewise. */
+const USER_CHARACTERS = 1000;
+
+/** A page as it is sent. */
+type FetchedPage = Commands["chat.fetch"]["result"];
+
+/** A page of events, shared by all receivers. Do not change it. */
+export interface Page {
+  /** How large the results are, in characters of JSON. */
+  readonly size: number;
+  /** The ids of the users that it carries. */
+  readonly involved: readonly string[];
+  /** The known ones among them. */
+  readonly found: ReadonlyMap<string, UserRecord>;
+  readonly results: Json<TypedEvent[]>;
+  /** All of them as a receiver without any users gets them, by whether they manage users. */
+  readonly everybody: Map<boolean, ShownUsers>;
+  /** The whole answers with them. */
+  readonly answers: WeakMap<ShownUsers, SharedJson<FetchedPage>>;
+}
+
+/** Users by their ids, and the ids. */
+interface ShownUsers {
+  readonly ids: ReadonlySet<string>;
+  readonly json: Json<Record<string, PublicUser>>;
+}
+
+/** Which page it is. */
+interface PageKey {
+  readonly world: string;
+  readonly channel: string;
+  readonly before: number | undefined;
+  readonly after: number | undefined;
+  readonly limit: number;
+  readonly withoutMembers: boolean;
+}
+
+/**
+ * Pages that many clients fetch at the same time: all arriving users fetch the latest page.
+ * A page is kept until an entry of the log may have changed it.
+ */
+export class PageCache {
+  readonly #pages: SharedReads<PageKey, Page>;
+  /** The handlers of entries. */
+  readonly handlers: EntryHandlers;
+
+  /** @param isCurrent whether this process has got all entries of a world up to a second ago. */
+  constructor(isCurrent: (world: string) => boolean) {
+    const pages = new SharedReads<PageKey, Page>({
+      isCurrent,
+      placeOf: ({ channel }) => channel,
+      most: MAX_CACHED_PAGES,
+      mostSize: MAX_CACHED_CHARACTERS,
+      mostEach: MAX_PAGE_CHARACTERS,
+      sizeOf: ({ size, found }) => size + USER_CHARACTERS * (1 + found.size),
+    });
+    this.#pages = pages;
+    const ofChannel = ({ channel }: { channel: string }) => pages.forgetPlace(channel);
+    const ofUser = ({ world, user }: { world: string; user: string }) =>
+      pages.forget((key, page) => key.world === world && (!page || page.found.has(user)));
+    const ofWorld = ({ world }: { world: string }) => this.forget(world);
+    this.handlers = {
+      "chat.event": ofChannel,
+      "chat.reacted": ofChannel,
+      "user.entered": ofUser,
+      "user.updated": ofUser,
+      "user.moderated": ofUser,
+      "user.erased": ofUser,
+      "chat.erased": ofWorld,
+      "room.updated": ofWorld,
+      "room.deleted": ofWorld,
+      "world.updated": ofWorld,
+      "world.deleted": ofWorld,
+    };
+  }
+
+  /** @param make reads a page that is not kept. */
+  get(key: PageKey, make: () => Promise<Page>): Promise<Page> {
+    const { channel, before, after, limit, withoutMembers } = key;
+    const name = `${channel} ${before} ${after} ${limit} ${withoutMembers}`;
+    return this.#pages.get(name, key, make);
+  }
+
+  /** Forgets the pages of a world. */
+  forget(world: string): void {
+    this.#pages.forgetWorld(world);
+  }
+}
+
+/** Counts the events of channels that this process made. */
+export interface ChatMetrics {
+  chatted(type: ChatEventType): void;
+}
+
+/** The ports of the commands of the chat. */
+export interface ChatPorts {
+  readonly clock: Clock;
+  readonly limits: { readonly maxText: number };
+  readonly store: { readonly chat: ChatStore; readonly users: UserStore };
+  readonly rates: Rates;
+  readonly presence: Presence;
+  readonly channels: Channels;
+  readonly readStates: ReadStates;
+  readonly pages: PageCache;
+  readonly metrics: ChatMetrics | undefined;
+  /** Counts the new messages of a world. */
+  readonly activity: { count(world: string, what: "messages"): void };
+}
 
 /** How many events a page has at most. */
 const MAX_PAGE = 1000;

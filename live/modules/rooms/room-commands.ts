@@ -1,0 +1,371 @@
+import type { InviteStore } from "../../../db/contract/invite-store.js";
+import {
+  type RoomStore,
+  type RoomValue,
+  StoreError,
+  type UserRecord,
+  type UserStore,
+  type Versioned,
+} from "../../../db/contract/store.js";
+import { type Clock, nextTurn } from "../../../db/runtime.js";
+import { kindOf } from "../../../db/rules/user-rows.js";
+import { type Commands, reactions } from "../../../schemas/live/index.js";
+import { given } from "../../../schemas/plain/given.js";
+import { inviteLink } from "../../../schemas/plain/links.js";
+import { RoomChanges } from "../../../schemas/rooms.js";
+import { compileValidator, scheduleFault } from "../../../schemas/validate.js";
+import {
+  bind,
+  type CommandTable,
+  type Context,
+  type LiveModule,
+  type RoomContext,
+} from "../../module.js";
+import type { Doors } from "../../people/doors.js";
+import type { Presence } from "../../people/presence.js";
+import type { Rates } from "../../people/rates.js";
+import { invalidPayload, LiveError, rateLimited } from "../../rules/problems.js";
+import { hasModule, isSilenced, mayInRoom } from "../../rules/rights.js";
+import { publicUser, roomSettings } from "../../rules/shapes.js";
+import { sizeOfProfile } from "../../rules/shared-reads.js";
+
+/** The ports of the commands about rooms. */
+export interface RoomPorts {
+  readonly clock: Clock;
+  readonly store: { readonly rooms: RoomStore; readonly users: UserStore };
+  readonly rates: Rates;
+  readonly doors: Doors;
+  readonly presence: Presence;
+  /** Counts a reaction in a room. */
+  readonly react: (world: string, room: string, user: string, emoji: string) => void;
+}
+
+const DAY = 24 * 3_600_000;
+
+/** For how long a new link holds, and when it ends so soon that it is prolonged. */
+const VALID = 90 * DAY;
+const SOON = 10 * DAY;
+
+/** The ports of the commands about links for people without a name. */
+export interface InvitePorts {
+  readonly clock: Clock;
+  readonly store: { readonly invites: InviteStore };
+}
+
+/** The links of rooms for people without a name. */
+export const invites: CommandTable<
+  Extract<keyof Commands, `room.invite.${string}`>,
+  InvitePorts
+> = {
+  "room.invite.anonymous.link": { inRoom: "room.invite", handler: link },
+  "room.invite.anonymous.end": { inRoom: "room.update", handler: end },
+};
+
+async function link({ ports, connection, room }: RoomContext<InvitePorts>) {
+  const now = ports.clock.date();
+  const { token } = await ports.store.invites.link(
+    connection.world,
+    room.value.id,
+    { now, soon: now + SOON, ends: now + VALID },
+    connection.author,
+  );
+  const place = { address: connection.base, world: connection.world };
+  return { url: inviteLink(place, token) };
+}
+
+async function end({ ports, connection, room }: RoomContext<InvitePorts>) {
+  await ports.store.invites.end(connection.world, room.value.id, connection.author);
+  return {};
+}
+
+/** How many rooms are read at a time. */
+const PAGE = 500;
+
+const validateChanges = compileValidator(RoomChanges);
+
+/** The settings of rooms that exist. */
+export const settings: CommandTable<
+  `room.config.${"get" | "patch" | "list" | "reorder"}` | "room.schedule",
+  RoomPorts
+> = {
+  "room.config.get": { inRoom: "room.update", handler: getConfig },
+  "room.config.patch": {
+    large: true,
+    inRoom: "room.update",
+    invalid: "config.invalid",
+    handler: patchConfig,
+  },
+  "room.config.list": { requires: "room.update", handler: listConfigs },
+  "room.config.reorder": { large: true, requires: "room.update", handler: reorder },
+  "room.schedule": { inRoom: "room.announce", handler: schedule },
+};
+
+/** Reads the store: what others see of the room may be older than the last write. */
+async function getConfig({ ports, connection, room }: RoomContext<RoomPorts>) {
+  const { rooms } = ports.store;
+  const now = await rooms.get(connection.world, room.value.id);
+  return roomSettings((now ?? room).value);
+}
+
+/** Decimal text as a number. */
+const whole = (value: number | string | undefined): number | undefined =>
+  value === undefined ? undefined : Number(value);
+
+async function patchConfig(
+  { ports, connection, room }: RoomContext<RoomPorts>,
+  payload: Commands["room.config.patch"]["payload"],
+) {
+  const { trait_grants, module_config, name, description } = payload;
+  const { picture, pretalx_id, force_join, schedule_data } = payload;
+  const changes = given({
+    name,
+    description: description === null ? "" : description,
+    module_config,
+    permission_config: trait_grants,
+    sorting_priority: whole(payload.sorting_priority),
+  });
+  const extras = given({
+    picture: picture === "" ? null : picture,
+    pretalx_id: whole(pretalx_id),
+    force_join,
+    schedule_data,
+  });
+  const invalid = validateChanges(changes);
+  if (invalid) throw invalidPayload(invalid.faults, "config.invalid");
+  boundSchedule(schedule_data, "config.invalid");
+  const { rooms } = ports.store;
+  const all = { ...changes, extras };
+  const { id } = room.value;
+  const by = connection.author;
+  const { world } = connection;
+  const updated = await rooms.update(world, id, all, undefined, by);
+  return roomSettings(updated.value);
+}
+
+/** All rooms in their order, and whether the caller sees each. */
+async function roomsFor(context: Context<RoomPorts>) {
+  const { ports, connection, login, world } = context;
+  const rooms: { room: RoomValue; isSeen: boolean }[] = [];
+  for (let page = 1; ; page++) {
+    const selection = { page, pageSize: PAGE };
+    const found = await ports.store.rooms.all(connection.world, selection);
+    for (const { value: room } of found) {
+      const isSeen = mayInRoom(login, "room.view", world.value, room);
+      rooms.push({ room, isSeen });
+    }
+    if (found.length < PAGE) return rooms;
+  }
+}
+
+async function listConfigs(context: Context<RoomPorts>) {
+  const rooms = await roomsFor(context);
+  return rooms.flatMap(({ room, isSeen }) => (isSeen ? roomSettings(room) : []));
+}
+
+/** Rooms that the caller does not see keep their places among the others. */
+async function reorder(
+  context: Context<RoomPorts>,
+  payload: Commands["room.config.reorder"]["payload"],
+) {
+  const { ports, connection } = context;
+  const rooms = await roomsFor(context);
+  const seen = new Set(rooms.flatMap(({ room, isSeen }) => (isSeen ? room.id : [])));
+  const named = payload.filter((id) => seen.has(id as string)) as string[];
+  const order = new Set([...named, ...seen]).values();
+  const ids = rooms.map(({ room, isSeen }) => (isSeen ? order.next().value! : room.id));
+  await ports.store.rooms.reorder(connection.world, ids, connection.author);
+  return listConfigs(context);
+}
+
+/** The keys of the schedule data that clients use. */
+const SCHEDULE_KEYS = new Set(["session", "title", "computeSession"]);
+
+/** Bounds the schedule data, which all viewers of the room get with it. */
+function boundSchedule(data: unknown, code?: string): void {
+  const fault = scheduleFault(data);
+  if (fault) throw invalidPayload({ schedule_data: [fault] }, code);
+}
+
+async function schedule(
+  { ports, connection, room }: RoomContext<RoomPorts>,
+  { schedule_data: data }: Commands["room.schedule"]["payload"],
+) {
+  const isKnown = data === null || Object.keys(data).every((key) => SCHEDULE_KEYS.has(key));
+  if (!isKnown) {
+    throw new LiveError("room.unknown_schedule_data", "Unknown schedule data");
+  }
+  boundSchedule(data);
+  const { rooms } = ports.store;
+  await rooms.schedule(connection.world, room.value.id, data, connection.author);
+  return {};
+}
+
+/** How many rooms a connection may be in. */
+const MAX_ROOMS = 100;
+
+/** How many viewers are listed at most. */
+const MAX_VIEWERS = 1000;
+
+/** The largest list of viewers, in characters of their profiles. */
+const MAX_VIEWERS_SIZE = 1024 * 1024;
+
+/** How many users are read before other work gets its turn. */
+const USERS = 50;
+
+/** What the people in a room do. */
+export const visits: CommandTable<"room.enter" | "room.leave" | "room.react", RoomPorts> = {
+  "room.enter": { inRoom: "room.view", handler: enter },
+  "room.leave": { inRoom: "any", handler: leave },
+  "room.react": { inRoom: "room.view", handler: react },
+};
+
+async function enter({ ports, connection, login, world, room, me, may }: RoomContext<RoomPorts>) {
+  const { id } = room.value;
+  const again = connection.rooms.has(id);
+  if (connection.rooms.size >= MAX_ROOMS && !again) throw rateLimited();
+  const told = ports.rates.mayEnter(connection, me);
+  // A user who is inside enters again all the same, but without a push to others.
+  if (!told && !again) throw rateLimited();
+  const watches = mayInRoom(login, "room.viewers", world.value, room.value);
+  ports.doors.enterRoom(connection, id, watches, told);
+  if (!watches) return {};
+  const found = await viewersIn(ports, connection.world, id, me.id).catch((error: unknown) => {
+    // A command that is refused has changed nothing.
+    if (!again) ports.doors.leaveRoom(connection, id);
+    throw error;
+  });
+  const admin = may("user.manage");
+  const now = ports.clock.date();
+  return { viewers: found.map((user) => publicUser(user, world.value, now, admin)) };
+}
+
+/**
+ * The users in a room that fit into an answer, in the order of their coming.
+ * @param self the id of a user who is always listed.
+ */
+async function viewersIn(
+  { clock, presence, store }: RoomPorts,
+  world: string,
+  room: string,
+  self: string,
+): Promise<UserRecord[]> {
+  const present = presence.usersIn(world, room);
+  const ids = [...new Set([self, ...present])].slice(0, MAX_VIEWERS);
+  const viewers = new Map<string, UserRecord>();
+  const inOrder = () => present.flatMap((id) => viewers.get(id) ?? []);
+  let size = 0;
+  for (let i = 0; i < ids.length; i += USERS) {
+    if (i > 0) await nextTurn(clock);
+    for (const user of await store.users.getMany(world, ids.slice(i, i + USERS))) {
+      if (user.deleted || user.moderation_state === "banned") continue;
+      if (kindOf(user) !== "person") continue;
+      size += sizeOfProfile(user);
+      if (size > MAX_VIEWERS_SIZE) return inOrder();
+      viewers.set(user.id, user);
+    }
+  }
+  return inOrder();
+}
+
+async function leave({ ports, connection, room }: RoomContext<RoomPorts>) {
+  ports.doors.leaveRoom(connection, room.value.id);
+  return {};
+}
+
+const known: ReadonlySet<string> = new Set(reactions);
+
+async function react(
+  { ports, connection, room, me }: RoomContext<RoomPorts>,
+  { reaction }: Commands["room.react"]["payload"],
+) {
+  if (!known.has(reaction)) {
+    throw new LiveError("room.unknown_reaction", "Unknown reaction");
+  }
+  // Reactions above the rate are dropped silently, as are ones that come too soon.
+  if (!isSilenced(me) && ports.rates.mayMessage(connection)) {
+    ports.react(connection.world, room.value.id, me.id, reaction);
+  }
+  return {};
+}
+
+/** Rooms: viewers and settings. */
+export const rooms: CommandTable<
+  Exclude<Extract<keyof Commands, `room.${string}`>, `room.invite.${string}`>,
+  RoomPorts
+> = {
+  ...visits,
+  "room.create": {
+    large: true,
+    requires: { any: ["room.create", "room.update"] },
+    handler: create,
+  },
+  "room.delete": { inRoom: "room.delete", handler: remove },
+  ...settings,
+};
+
+type NewModule = Record<string, unknown> & { type: string };
+
+/** A module with only the settings that the creator of a room may choose. */
+function reduced(module: NewModule, key: string, fallback: unknown): NewModule {
+  const config = (module.config ?? {}) as Record<string, unknown>;
+  return { ...module, config: { [key]: config[key] ?? fallback } };
+}
+
+/**
+ * The modules of a new room.
+ * @throws {LiveError} if the caller may not create a room with them.
+ */
+function newModules({ may }: Context<RoomPorts>, modules: readonly NewModule[]): NewModule[] {
+  const types = new Set(modules.map(({ type }) => type));
+  const denied = new LiveError("room.invalid.denied", "You may not create a room of this type.");
+  if (types.has("chat.native") || types.has("livestream.native")) {
+    if (!may("room.create")) throw denied;
+    return modules.map((module) => {
+      if (module.type === "chat.native") return reduced(module, "volatile", false);
+      return module.type === "livestream.native" && !types.has("chat.native")
+        ? reduced(module, "hls_url", "")
+        : module;
+    });
+  }
+  if (types.size === 0) {
+    if (!may("room.update")) throw denied;
+    return [];
+  }
+  if (types.size === 1 && types.has("call.bigbluebutton")) throw denied;
+  throw new LiveError(
+    "room.invalid.invalid",
+    `Rooms with the modules ${[...types].join(", ").slice(0, 200)} cannot be created here.`,
+  );
+}
+
+async function create(
+  context: Context<RoomPorts>,
+  { name, description, modules = [] }: Commands["room.create"]["payload"],
+) {
+  const { ports, connection } = context;
+  const draft = {
+    name,
+    description: description ?? "",
+    module_config: newModules(context, modules),
+  };
+  let room: Versioned<RoomValue>;
+  try {
+    room = await ports.store.rooms.open(connection.world, draft, connection.author);
+  } catch (error) {
+    if (!(error instanceof StoreError && error.problem === "taken")) throw error;
+    throw new LiveError("room.invalid.name_taken", "This room name is already taken.");
+  }
+  const { id } = room.value;
+  return { room: id, channel: hasModule(room.value, "chat.native") ? id : null };
+}
+
+async function remove({ ports, connection, room }: RoomContext<RoomPorts>) {
+  const { rooms } = ports.store;
+  const { id } = room.value;
+  await rooms.delete(connection.world, id, undefined, connection.author);
+  return {};
+}
+
+/** Rooms: viewers and settings. */
+export const roomModule = (ports: RoomPorts & InvitePorts) =>
+  ({ bound: bind({ ...rooms, ...invites }, ports) }) satisfies LiveModule;
