@@ -15,10 +15,10 @@ import { requirementsOf } from "./live/dispatch.js";
 import live from "./live/index.js";
 import { isTaken } from "./live/socket/upgrade.js";
 import asyncapi from "./plugins/asyncapi/asyncapi-document.js";
-import auth from "./plugins/auth/index.js";
+import auth from "./plugins/auth/auth.js";
 import docs from "./plugins/docs/docs.js";
 import enginesPlugin from "./plugins/engines.js";
-import feeds from "./plugins/feed/index.js";
+import feeds from "./plugins/feed/feeds.js";
 import { answerClientError } from "./plugins/http/connections.js";
 import { answerError } from "./plugins/http/error-handler.js";
 import http from "./plugins/http/index.js";
@@ -26,27 +26,27 @@ import { composeRoutes } from "./plugins/http/index.js";
 import { originForm, requestIds } from "./plugins/http/protocol.js";
 import guests from "./plugins/limits/guests.js";
 import { QuietRequests } from "./plugins/logging.js";
-import mediaPlugin from "./plugins/media/index.js";
+import mediaPlugin from "./plugins/media/stored-files.js";
 import type { Gather } from "./plugins/metrics.js";
 import openapi from "./plugins/openapi/openapi-document.js";
 import { declarePermissions, expectKnownOptions } from "./plugins/options.js";
 import outbound from "./plugins/outbound/outbound.js";
 import programs from "./plugins/program/programs.js";
-import push from "./plugins/push/index.js";
+import push from "./plugins/push/web-push.js";
 import replies from "./plugins/replies.js";
 import retention from "./plugins/retention.js";
 import setup from "./plugins/setup.js";
 import type { SetupKey } from "./plugins/setup.js";
 import sheets from "./plugins/sheets/sheets.js";
 import validation from "./plugins/validation.js";
-import web from "./plugins/web/index.js";
-import webhooks from "./plugins/webhooks/index.js";
+import web from "./plugins/web/event-pages.js";
+import webhooks from "./plugins/webhooks/webhook-plugin.js";
 import announcements from "./routes/announcements.js";
 import audit from "./routes/audit.js";
 import changes from "./routes/changes.js";
 import filesRoute from "./routes/files.js";
 import items from "./routes/items.js";
-import login from "./routes/login.js";
+import login from "./routes/login-links.js";
 import media from "./routes/media.js";
 import messages from "./routes/messages.js";
 import programFeed from "./routes/program/program-feed.js";
@@ -62,7 +62,7 @@ import asyncapiRoute from "./routes/server/asyncapi.js";
 import health from "./routes/server/health.js";
 import openapiRoute from "./routes/server/openapi.js";
 import serverRoutes from "./routes/server/server.js";
-import setupRoute from "./routes/server/setup.js";
+import setupRoute from "./routes/server/setup-route.js";
 import signIn from "./routes/sign-in.js";
 import tokens from "./routes/tokens.js";
 import uploads from "./routes/uploads.js";
@@ -204,7 +204,7 @@ export const foyer: FastifyPluginCallback<FoyerOptions> = fp<FoyerOptions>(
     // With a port of their own, server.ts serves them there.
     if (metrics.token !== undefined && metrics.port === undefined) {
       const { token } = metrics;
-      app.register(import("./routes/server/metrics.js"), { of: app, token });
+      app.register(import("./routes/server/metrics-route.js"), { of: app, token });
     }
   },
   { name: "foyer", fastify: "5.x" },
@@ -279,6 +279,6 @@ export function createMetricsApp(of: FastifyInstance, token: string | undefined)
   });
   composeRoutes(app);
   app.register(http, { bare: true, closeTimeout: loadConfig({}).drainTimeoutsMs.close });
-  app.register(import("./routes/server/metrics.js"), { of, token });
+  app.register(import("./routes/server/metrics-route.js"), { of, token });
   return app;
 }

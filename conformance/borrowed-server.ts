@@ -9,7 +9,7 @@ import { World, type WorldKey } from "../schemas/worlds.js";
 import type { Client } from "./client.js";
 import { LiveContract } from "./contract.js";
 import type { Row } from "./row.js";
-import { rows } from "./rows/index.js";
+import { rows } from "./rows/all-rows.js";
 import { type Access, HttpServer, type RowWorld, type Server } from "./server.js";
 import { NAME, SECRET, Stage } from "./stage.js";
 import { verify } from "./verify.js";

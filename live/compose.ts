@@ -12,7 +12,7 @@ import { dispatcher, runnables } from "./dispatch.js";
 import type { LiveMetrics } from "./live-metrics.js";
 import type { BoundCommands, Entrance, LiveModule } from "./module.js";
 import { announcementModule } from "./modules/announcements/announcement-commands.js";
-import { chatModule } from "./modules/chat/index.js";
+import { chatModule } from "./modules/chat/chat.js";
 import { pollModule } from "./modules/items/poll-commands.js";
 import { questionModule } from "./modules/items/question-commands.js";
 import { programModule } from "./modules/program/program-commands.js";

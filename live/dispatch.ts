@@ -48,7 +48,7 @@ import type { WorldStates } from "./rules/world-state.js";
 import type { Connection } from "./socket/connection.js";
 import { applyModeration, reasonToEnd, type RightsFrame, throwOut } from "./socket/endings.js";
 import type { Login } from "./socket/login-state.js";
-import type { Dispatch, Order } from "./socket/messages.js";
+import type { Dispatch, Order } from "./socket/requests.js";
 
 /** The permission of each command, in words for people. */
 export const requirementsOf = (

@@ -77,7 +77,7 @@ export const subscribers = [
   },
   { file: "plugins/metrics.ts", why: "only counts, so it may come anywhere" },
   {
-    file: "plugins/push/index.ts",
+    file: "plugins/push/web-push.ts",
     why: "decides by the entry alone and sends in the background, so it may come anywhere",
   },
   {
@@ -94,11 +94,11 @@ export const subscribers = [
  */
 export const worldSubscribers = [
   {
-    file: "plugins/feed/index.ts",
+    file: "plugins/feed/feeds.ts",
     why: "queues entries for the streams of HTTP, which share nothing with websockets",
   },
   {
-    file: "plugins/webhooks/index.ts",
+    file: "plugins/webhooks/webhook-plugin.ts",
     why: "queues entries for webhooks; one that misses them reads the log",
   },
 ] as const satisfies readonly Subscriber[];

@@ -6,7 +6,7 @@ import fp from "fastify-plugin";
 import pino from "pino";
 import type { Logger, LoggerOptions } from "pino";
 import { StoreError, type StoreProblem } from "../db/contract/store.js";
-import { pathWithoutFileSecrets, withoutFileSecrets } from "../schemas/plain/file-secrets.js";
+import { pathWithoutFileSecrets, withoutFileSecrets } from "../schemas/plain/file-types.js";
 
 /** How many bytes may wait for a slow reader of the log. */
 const MAX_WAITING = 8 * 1024 * 1024;

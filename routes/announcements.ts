@@ -9,13 +9,11 @@ import {
   AnnouncementList,
   AnnouncementParams,
 } from "../schemas/announcements.js";
-import { PageQuery } from "../schemas/pages.js";
 import { LIVE } from "../schemas/plain/permissions.js";
-import { ref } from "../schemas/values.js";
+import { PageQuery, ref } from "../schemas/values.js";
 import { WorldParams } from "../schemas/worlds.js";
-import { endpoint } from "./endpoint.js";
+import { endpoint, perform } from "./endpoint.js";
 import { pageOf } from "./pages.js";
-import { perform } from "./perform.js";
 
 const ANNOUNCEMENTS = "/api/v1/worlds/:world_id/announcements/";
 const ANNOUNCEMENT = `${ANNOUNCEMENTS}:announcement_id/`;

@@ -1,14 +1,13 @@
 import type { FastifyPluginAsync } from "fastify";
 import type { AuditEntry } from "../db/contract/audit-store.js";
 import type { Store } from "../db/contract/store.js";
-import { authorOf, namesOf } from "../plugins/feed/items.js";
+import { authorOf, namesOf } from "../plugins/feed/feed-items.js";
 import { AuditList, AuditQuery } from "../schemas/audit.js";
 import { FEED_TYPES, typeFilter } from "../schemas/plain/feed.js";
 import { ref } from "../schemas/values.js";
 import { WorldParams } from "../schemas/worlds.js";
-import { endpoint } from "./endpoint.js";
+import { endpoint, timeIn } from "./endpoint.js";
 import { type ListOrder, readPage } from "./pages.js";
-import { timeIn } from "./results/times.js";
 
 /** The audit of a world. */
 const routes: FastifyPluginAsync<{ days: number }> = async (app, { days }) => {

@@ -1,6 +1,7 @@
 import type { TypeBoxTypeProvider } from "@fastify/type-provider-typebox";
 import type {
   ContextConfigDefault,
+  FastifyRequest,
   FastifySchema,
   RawReplyDefaultExpression,
   RawRequestDefaultExpression,
@@ -8,6 +9,11 @@ import type {
   RouteGenericInterface,
   RouteHandlerMethod,
 } from "fastify";
+import type { SharedCommand } from "../live/commands.js";
+import { authorOf } from "../plugins/auth/guard.js";
+import type { Commands } from "../schemas/live/index.js";
+import { timeIn as readTime } from "../schemas/plain/times.js";
+import { InvalidData } from "../schemas/validate.js";
 
 /** A handler whose `params`, `query` and `body` have the types of a schema. */
 export type Handler<S extends FastifySchema> = RouteHandlerMethod<
@@ -30,3 +36,47 @@ export const endpoint = <S extends FastifySchema>(schema: S, handler: Handler<S>
   schema,
   handler: handler as RouteHandlerMethod,
 });
+
+/**
+ * Carries out a command of the websocket for the caller of a request, with the same rights,
+ * limits and effects.
+ * @param request on a route that requires permission keys.
+ * @returns its result, as JSON.
+ * @throws {Refusal | InvalidData}
+ */
+export const performAsJson = <N extends SharedCommand>(
+  request: FastifyRequest,
+  name: N,
+  payload: Commands[N]["payload"],
+): Promise<string> =>
+  request.server.live.call(
+    {
+      identity: request.caller,
+      user: request.callerId,
+      author: authorOf(request),
+      world: request.world!,
+      expected: request.expectedVersions(),
+    },
+    name,
+    payload,
+  );
+
+/** The same with the result as a value. */
+export const perform = async <N extends SharedCommand>(
+  request: FastifyRequest,
+  name: N,
+  payload: Commands[N]["payload"],
+): Promise<Commands[N]["result"]> =>
+  JSON.parse(await performAsJson(request, name, payload)) as Commands[N]["result"];
+
+/**
+ * A time in a query, in milliseconds since 1970.
+ * @param name the parameter.
+ * @throws {InvalidData} about a time that does not exist.
+ */
+export function timeIn(name: string, text: string | undefined): number | undefined {
+  if (text === undefined) return undefined;
+  const time = readTime(text);
+  if (time !== undefined) return time;
+  throw new InvalidData({ [name]: ["Must be a time that exists."] });
+}

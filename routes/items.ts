@@ -1,12 +1,10 @@
 import type { FastifyPluginAsync } from "fastify";
 import { PollList, QuestionList } from "../schemas/items.js";
-import { PageQuery } from "../schemas/pages.js";
 import { LIVE, SEE } from "../schemas/plain/permissions.js";
 import { RoomParams } from "../schemas/rooms.js";
-import { ref } from "../schemas/values.js";
-import { endpoint } from "./endpoint.js";
+import { PageQuery, ref } from "../schemas/values.js";
+import { endpoint, perform } from "./endpoint.js";
 import { type ListOrder, pageOf } from "./pages.js";
-import { perform } from "./perform.js";
 
 const ROOM = "/api/v1/worlds/:world_id/rooms/:room_id/";
 

@@ -13,8 +13,7 @@ import { LIVE, SEE } from "../schemas/plain/permissions.js";
 import { RoomParams } from "../schemas/rooms.js";
 import { InvalidData } from "../schemas/validate.js";
 import { ref } from "../schemas/values.js";
-import { endpoint } from "./endpoint.js";
-import { perform, performAsJson } from "./perform.js";
+import { endpoint, perform, performAsJson } from "./endpoint.js";
 
 const MESSAGES = "/api/v1/worlds/:world_id/rooms/:room_id/messages/";
 const MESSAGE = `${MESSAGES}:event_id/`;

@@ -1,8 +1,8 @@
 import { unescape } from "node:querystring";
 import type { FastifyRequest } from "fastify";
 import type { ListPlace, PageSelection } from "../db/contract/store.js";
-import type { PageQuery } from "../schemas/pages.js";
 import { InvalidData } from "../schemas/validate.js";
+import type { PageQuery } from "../schemas/values.js";
 
 /** The position of a page in a list. */
 export interface PagePosition {

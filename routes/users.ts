@@ -32,9 +32,8 @@ import {
 import { InvalidData } from "../schemas/validate.js";
 import { ref } from "../schemas/values.js";
 import { WorldParams } from "../schemas/worlds.js";
-import { endpoint } from "./endpoint.js";
+import { endpoint, perform } from "./endpoint.js";
 import { type ListOrder, readPage } from "./pages.js";
-import { perform } from "./perform.js";
 
 const UUID = new RegExp(uuid.pattern);
 

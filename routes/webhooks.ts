@@ -10,9 +10,8 @@ import { beyondQuota, missingTo } from "../plugins/http/errors.js";
 import { responseRef } from "../plugins/openapi/parts.js";
 import { send } from "../plugins/webhooks/delivery.js";
 import { newSecret } from "../plugins/webhooks/message.js";
-import { PageQuery } from "../schemas/pages.js";
 import { InvalidData } from "../schemas/validate.js";
-import { ref } from "../schemas/values.js";
+import { PageQuery, ref } from "../schemas/values.js";
 import {
   Webhook,
   WebhookChanges,

@@ -1,9 +1,8 @@
-import { Type, type Static } from "@sinclair/typebox";
-import { visible } from "./plain/texts.js";
+import { type Static, Type } from "@sinclair/typebox";
 import { time } from "./event-dates.js";
 import { SentAnnouncement } from "./live/announcements.js";
-import { PageOf } from "./pages.js";
-import { OneOf, Text, TextOrNull } from "./values.js";
+import { visible } from "./plain/texts.js";
+import { OneOf, PageOf, Text, TextOrNull } from "./values.js";
 import { WorldParams } from "./worlds.js";
 
 const example = {

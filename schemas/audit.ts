@@ -1,8 +1,7 @@
 import { Type } from "@sinclair/typebox";
 import { time } from "./event-dates.js";
 import { FeedAuthor } from "./feed.js";
-import { PageOf, PageQuery } from "./pages.js";
-import { ref, Text } from "./values.js";
+import { PageOf, PageQuery, ref, Text } from "./values.js";
 
 /** Query parameters of the audit. */
 export const AuditQuery = Type.Object({

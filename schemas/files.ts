@@ -1,6 +1,5 @@
 import { Type } from "@sinclair/typebox";
-import { PageOf } from "./pages.js";
-import { OneOf, Text } from "./values.js";
+import { OneOf, PageOf, Text } from "./values.js";
 import { WorldParams } from "./worlds.js";
 
 /** The answer to an upload. */

@@ -1,7 +1,7 @@
 import { Type } from "@sinclair/typebox";
 import { ListedPoll } from "./live/polls.js";
 import { ListedQuestion } from "./live/questions.js";
-import { PageOf } from "./pages.js";
+import { PageOf } from "./values.js";
 
 const item = {
   content: "When is lunch?",

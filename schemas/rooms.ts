@@ -1,9 +1,19 @@
-import { Type, type Static } from "@sinclair/typebox";
-import { WorldParams } from "./worlds.js";
-import { PermissionConfig } from "./rules.js";
-import { PageOf, PageQuery } from "./pages.js";
+import { type Static, Type } from "@sinclair/typebox";
 import { domain } from "./plain/texts.js";
-import { AnyObjectOrNull, Domain, List, OneOf, ref, Text, TextOrNull, Title } from "./values.js";
+import { PermissionConfig } from "./rules.js";
+import {
+  AnyObjectOrNull,
+  Domain,
+  List,
+  OneOf,
+  PageOf,
+  PageQuery,
+  ref,
+  Text,
+  TextOrNull,
+  Title,
+} from "./values.js";
+import { WorldParams } from "./worlds.js";
 
 /** A content module of a room: its type, and the settings of that type. */
 export const Module = Type.Unsafe<Record<string, unknown> & { type: string }>(

@@ -1,9 +1,8 @@
 import { type Static, Type } from "@sinclair/typebox";
-import { PageOf } from "./pages.js";
-import { templates } from "./plain/templates.js";
-import { Domain, OneOf, ref, Text, Title, WorldId } from "./values.js";
-import { World, WorldKey } from "./worlds.js";
 import { time } from "./event-dates.js";
+import { templates } from "./plain/templates.js";
+import { Domain, OneOf, PageOf, ref, Text, Title, WorldId } from "./values.js";
+import { World, WorldKey } from "./worlds.js";
 
 const Time = Text(time);
 

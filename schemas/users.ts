@@ -1,6 +1,5 @@
-import { Type, type Static } from "@sinclair/typebox";
-import { PageOf, PageQuery } from "./pages.js";
-import { OneOf, Text } from "./values.js";
+import { type Static, Type } from "@sinclair/typebox";
+import { OneOf, PageOf, PageQuery, Text } from "./values.js";
 import { WorldParams } from "./worlds.js";
 
 /** Names the user to erase, by its internal id or by the `uid` of its tokens. */

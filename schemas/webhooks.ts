@@ -1,9 +1,8 @@
 import { type Static, Type } from "@sinclair/typebox";
 import { cursor } from "./feed.js";
-import { PageOf } from "./pages.js";
 import { FEED_PATTERNS } from "./plain/feed.js";
 import { Expected } from "./plain/texts.js";
-import { List, OneOf, Text } from "./values.js";
+import { List, OneOf, PageOf, Text } from "./values.js";
 
 const numberOrNull = (description: string) =>
   Type.Unsafe<number | null>({ type: ["integer", "null"], description });

@@ -12,8 +12,8 @@ import { throwOut } from "./endings.js";
 import { Close, pushFrame } from "./frame.js";
 import { Agenda, TICK } from "./heartbeat.js";
 import { Inflation } from "./incoming.js";
-import { messageHandler, type MessagePorts } from "./messages.js";
 import { Turns } from "./pace.js";
+import { messageHandler, type MessagePorts } from "./requests.js";
 import type { Refused } from "./upgrade.js";
 
 /** The least bound, for servers that take few websockets. */

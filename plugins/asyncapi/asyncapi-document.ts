@@ -3,7 +3,7 @@ import { type CommandName, commands, pushes } from "../../schemas/live/index.js"
 import type { JsonObject } from "../../schemas/openapi/openapi-schema.js";
 import { worldId } from "../../schemas/plain/texts.js";
 import { version } from "../../schemas/plain/version.js";
-import { messagesOfChannel } from "./messages.js";
+import { messagesOfChannel } from "./asyncapi-messages.js";
 import { schemasFor } from "./schemas.js";
 
 /** The permission of each command, in words for people. */

@@ -1,7 +1,7 @@
 import { CURSOR_PATTERN, EVERYTHING, type TypeFilter } from "../../schemas/plain/feed.js";
-import { type FeedItem, type FeedStore, itemsOf } from "./items.js";
 import { InvalidData } from "../../schemas/validate.js";
 import { Refusal } from "../http/errors.js";
+import { type FeedItem, type FeedStore, itemsOf } from "./feed-items.js";
 
 /** A part of the feed. */
 export interface FeedPage {

@@ -1,7 +1,7 @@
 import type { Socket } from "node:net";
 import type { FastifyReply, FastifyRequest } from "fastify";
 import type { TypeFilter } from "../../schemas/plain/feed.js";
-import type { FeedItem, FeedStore } from "./items.js";
+import type { FeedItem, FeedStore } from "./feed-items.js";
 import { readPage } from "./page.js";
 
 /** How many bytes of live entries may wait for a reader. */

@@ -1,7 +1,7 @@
 import { setTimeout as sleep } from "node:timers/promises";
 import { StoreError } from "../../db/contract/store.js";
 import type { Entry } from "../../db/log/entries.js";
-import { type FeedItem, type FeedStore, isErasing, itemsOf } from "./items.js";
+import { type FeedItem, type FeedStore, isErasing, itemsOf } from "./feed-items.js";
 import { encoded, type Live, type Reader } from "./reader.js";
 
 /** How many entries are made ready together. */

@@ -3,7 +3,7 @@ import { UnreadableDocument } from "../../schemas/documents/unreadable.js";
 import { InvalidData } from "../../schemas/validate.js";
 import { inThread, TooMuch } from "../long-work/thread.js";
 import { Turns } from "../long-work/turns.js";
-import type { ExportedProgram } from "./exports/program.js";
+import type { ExportedProgram } from "./exports/exported-program.js";
 import type { Done, ImportPorts, ImportTask, Question, Task } from "./tasks.js";
 
 /** How long a document may keep the thread busy, in milliseconds. Ten megabytes take about one second. */

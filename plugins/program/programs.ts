@@ -13,7 +13,7 @@ import type { Room } from "../../schemas/rooms.js";
 import type { World } from "../../schemas/worlds.js";
 import { Refusal } from "../http/errors.js";
 import { abandoned } from "../long-work/turns.js";
-import type { ExportedProgram } from "./exports/program.js";
+import type { ExportedProgram } from "./exports/exported-program.js";
 import { Formats } from "./formats.js";
 import { isZone } from "./formats/zones.js";
 import type { ImportPorts } from "./tasks.js";

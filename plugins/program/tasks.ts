@@ -4,8 +4,8 @@ import type { ImportOptions, ImportResult } from "../../schemas/documents/progra
 import type { Faults } from "../../schemas/errors.js";
 import { InvalidData } from "../../schemas/validate.js";
 import { calendarOf } from "./exports/calendar.js";
-import type { ExportedProgram } from "./exports/program.js";
-import { scheduleOf } from "./exports/schedule-json.js";
+import type { ExportedProgram } from "./exports/exported-program.js";
+import { scheduleOf } from "./exports/schedule-json-export.js";
 import { type ReadOptions, readProgram } from "./formats/read.js";
 
 /** A document to be imported. */

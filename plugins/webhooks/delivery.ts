@@ -1,7 +1,7 @@
 import type { Store } from "../../db/contract/store.js";
 import { movesOf, type Webhook, type WebhookState } from "../../db/contract/webhook-store.js";
 import { type TypeFilter, typeFilter } from "../../schemas/plain/feed.js";
-import type { FeedItem } from "../feed/items.js";
+import type { FeedItem } from "../feed/feed-items.js";
 import { type Outbound, OutboundError } from "../outbound/outbound.js";
 import { delayAfter, givesUp, type Message, signed } from "./message.js";
 import type { Source } from "./source.js";

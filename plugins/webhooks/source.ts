@@ -1,7 +1,7 @@
 import type { Entry } from "../../db/log/entries.js";
 import { published } from "../../db/log/log-events.js";
 import { EVERYTHING, type TypeFilter } from "../../schemas/plain/feed.js";
-import { type FeedStore, isErasing } from "../feed/items.js";
+import { type FeedStore, isErasing } from "../feed/feed-items.js";
 import { type FeedPage, readPage } from "../feed/page.js";
 
 /** How many entries are read at a time. */

@@ -4,9 +4,9 @@ import { StoreError, type Versioned } from "../../db/contract/store.js";
 import { hostOf } from "../../db/rules/file-rows.js";
 import type { Reader } from "../../db/rules/program-views.js";
 import { beyondQuota, Conflict } from "../../plugins/http/errors.js";
-import type { PageQuery } from "../../schemas/pages.js";
 import { isWithheld, may, SEE } from "../../schemas/plain/permissions.js";
 import { InvalidData } from "../../schemas/validate.js";
+import type { PageQuery } from "../../schemas/values.js";
 import { type ListOrder, readSlice } from "../pages.js";
 
 // What a caller of the REST API sees of a program.

@@ -21,9 +21,8 @@ import {
 import { InvalidData } from "../../schemas/validate.js";
 import { ref } from "../../schemas/values.js";
 import { WorldParams } from "../../schemas/worlds.js";
-import { endpoint } from "../endpoint.js";
+import { endpoint, timeIn } from "../endpoint.js";
 import type { ListOrder } from "../pages.js";
-import { timeIn } from "../results/times.js";
 import { accepted, jsonPageOf, readerOf } from "./program-access.js";
 
 /**

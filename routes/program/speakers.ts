@@ -6,7 +6,6 @@ import { authorOf } from "../../plugins/auth/guard.js";
 import { missingTo } from "../../plugins/http/errors.js";
 import { responseRef } from "../../plugins/openapi/parts.js";
 import { allowSameId } from "../../plugins/validation.js";
-import { PageQuery } from "../../schemas/pages.js";
 import {
   Speaker,
   SpeakerChanges,
@@ -14,7 +13,7 @@ import {
   SpeakerList,
   SpeakerParams,
 } from "../../schemas/program/program.js";
-import { ref } from "../../schemas/values.js";
+import { PageQuery, ref } from "../../schemas/values.js";
 import { WorldParams } from "../../schemas/worlds.js";
 import { endpoint } from "../endpoint.js";
 import type { ListOrder } from "../pages.js";

@@ -19,8 +19,7 @@ import {
 } from "../../schemas/results/results.js";
 import type { Room } from "../../schemas/rooms.js";
 import { InvalidData } from "../../schemas/validate.js";
-import { endpoint } from "../endpoint.js";
-import { timeIn } from "./times.js";
+import { endpoint, timeIn } from "../endpoint.js";
 
 /** How many characters are sent at once. */
 const CHUNK = 16 * 1024;

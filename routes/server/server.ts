@@ -9,12 +9,11 @@ import {
 } from "../../db/world-management.js";
 import { operator, tokenAuthor } from "../../plugins/auth/guard.js";
 import { responseRef } from "../../plugins/openapi/parts.js";
-import { PageQuery } from "../../schemas/pages.js";
 import { linkTo } from "../../schemas/plain/links.js";
 import { domain as domainText, textFault } from "../../schemas/plain/texts.js";
 import { NewWorld, WorldDraft, WorldList } from "../../schemas/servers.js";
 import { InvalidData } from "../../schemas/validate.js";
-import { ref } from "../../schemas/values.js";
+import { PageQuery, ref } from "../../schemas/values.js";
 import { type World, WorldParams } from "../../schemas/worlds.js";
 import { endpoint } from "../endpoint.js";
 import { type ListOrder, readPage } from "../pages.js";

@@ -1,8 +1,7 @@
-import { Type, type Static } from "@sinclair/typebox";
+import { type Static, Type } from "@sinclair/typebox";
 import { visible } from "../plain/texts.js";
 import { OneOf, Text } from "../values.js";
-import { Id, Nothing, Payload, TimeOrNull } from "./values.js";
-import { command, some } from "./command.js";
+import { command, Id, Nothing, Payload, some, TimeOrNull } from "./values.js";
 
 /** An announcement to everybody in the world. */
 export const SentAnnouncement = Type.Object(

@@ -1,10 +1,9 @@
-import { Type, type Static } from "@sinclair/typebox";
+import { type Static, Type } from "@sinclair/typebox";
 import { Expected } from "../plain/texts.js";
 import { List, OneOf, Text } from "../values.js";
-import { PublicUser } from "./users.js";
-import { AnyObject, Empty, Id, Payload } from "./values.js";
-import { command, some } from "./command.js";
 import { onChannel } from "./errors.js";
+import { PublicUser } from "./users.js";
+import { AnyObject, command, Empty, Id, Payload, some } from "./values.js";
 
 /** The keys that the content of a message of each type has. */
 export const CONTENT_KEYS = {

@@ -1,4 +1,4 @@
-import { type Static, Type, type TSchema } from "@sinclair/typebox";
+import { type Static, type TSchema, Type } from "@sinclair/typebox";
 import { announcementCommands, announcementPushes, SentAnnouncement } from "./announcements.js";
 import { chatCommands, chatPushes, SentChannel } from "./chat.js";
 import { pollCommands, pollPushes } from "./polls.js";
@@ -8,6 +8,16 @@ import { recordCommands } from "./records.js";
 import { roomCommands, roomPushes } from "./rooms.js";
 import { OwnUser, userCommands, userPushes } from "./users.js";
 import { worldCommands, worldPushes, WorldState } from "./world.js";
+export * from "./announcements.js";
+export * from "./chat.js";
+export * from "./values.js";
+export * from "./polls.js";
+export * from "./program.js";
+export * from "./questions.js";
+export * from "./records.js";
+export * from "./rooms.js";
+export * from "./users.js";
+export * from "./world.js";
 
 // The schemas of the websocket. live/ declares the permission and the handler of each
 // command; the AsyncAPI document and the types of the client follow from here.
@@ -80,14 +90,3 @@ export type Pushes = {
   [N in keyof typeof pushes]: Static<(typeof pushes)[N]["data"]>;
 };
 export type PushName = keyof Pushes;
-
-export * from "./announcements.js";
-export * from "./chat.js";
-export * from "./frames.js";
-export * from "./polls.js";
-export * from "./program.js";
-export * from "./questions.js";
-export * from "./records.js";
-export * from "./rooms.js";
-export * from "./users.js";
-export * from "./world.js";

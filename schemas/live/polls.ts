@@ -1,10 +1,9 @@
-import { Type, type Static } from "@sinclair/typebox";
+import { type Static, Type } from "@sinclair/typebox";
 import { MAX_OPTIONS } from "../plain/limits.js";
 import { uuid, visible } from "../plain/texts.js";
 import { List, OneOf, Text } from "../values.js";
-import { Empty, Id, Payload, RoomName, roomName, Whole } from "./values.js";
-import { command, some } from "./command.js";
 import { onRoom } from "./errors.js";
+import { command, Empty, Id, Payload, RoomName, roomName, some, Whole } from "./values.js";
 
 const State = OneOf("draft", "open", "closed", "archived");
 const PollType = OneOf("choice", "multi");

@@ -2,8 +2,7 @@ import { type Static, Type } from "@sinclair/typebox";
 import { EventDates } from "../event-dates.js";
 import { Session, Speaker } from "../program/program.js";
 import { ref, Text } from "../values.js";
-import { Empty, Id, Payload } from "./values.js";
-import { command } from "./command.js";
+import { command, Empty, Id, Payload } from "./values.js";
 
 const always = {
   version: Type.String({

@@ -1,9 +1,8 @@
-import { Type, type Static } from "@sinclair/typebox";
+import { type Static, Type } from "@sinclair/typebox";
 import { visible } from "../plain/texts.js";
 import { OneOf, Text } from "../values.js";
-import { Empty, Id, Payload, RoomName, roomName } from "./values.js";
-import { command, some } from "./command.js";
 import { onRoom } from "./errors.js";
+import { command, Empty, Id, Payload, RoomName, roomName, some } from "./values.js";
 
 const State = OneOf("mod_queue", "visible", "archived");
 

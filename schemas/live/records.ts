@@ -2,8 +2,7 @@ import { Type } from "@sinclair/typebox";
 import { Expected, trait } from "../plain/texts.js";
 import { formats } from "../results/results.js";
 import { List, OneOf, Text } from "../values.js";
-import { command } from "./command.js";
-import { AnyObject, Id, Nothing, Payload, Whole } from "./values.js";
+import { AnyObject, command, Id, Nothing, Payload, Whole } from "./values.js";
 
 // What hosts ask of a whole event: links for its people, its audit, and its results.
 

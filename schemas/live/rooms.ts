@@ -1,11 +1,14 @@
-import { Type, type Static } from "@sinclair/typebox";
+import { type Static, Type } from "@sinclair/typebox";
+import { Expected } from "../plain/texts.js";
 import { Module, RoomDraft } from "../rooms.js";
 import { PermissionConfig } from "../rules.js";
-import { Expected } from "../plain/texts.js";
 import { List, OneOf, ref, Text, Title } from "../values.js";
+import { onRoom } from "./errors.js";
+import { PublicUser } from "./users.js";
 import {
   AnyObject,
   AnyObjectOrNull,
+  command,
   Count,
   Crowd,
   Empty,
@@ -14,11 +17,9 @@ import {
   Payload,
   RoomName,
   roomName,
+  some,
   Whole,
 } from "./values.js";
-import { PublicUser } from "./users.js";
-import { command, some } from "./command.js";
-import { onRoom } from "./errors.js";
 
 const TextOrNothing = Type.Unsafe<string | null>({ type: ["string", "null"] });
 

@@ -1,9 +1,8 @@
-import { Type, type Static } from "@sinclair/typebox";
+import { type Static, Type } from "@sinclair/typebox";
 import { Expected, visibleOrEmpty } from "../plain/texts.js";
 import { List, OneOf, Text } from "../values.js";
-import { AnyObject, Empty, Id, Nothing, Payload, Whole } from "./values.js";
-import { command, some } from "./command.js";
 import { onUser } from "./errors.js";
+import { AnyObject, command, Empty, Id, Nothing, Payload, some, Whole } from "./values.js";
 
 /** A user as others see it. */
 const publicFields = {

@@ -1,10 +1,18 @@
-import { Type, type Static } from "@sinclair/typebox";
+import { type Static, Type } from "@sinclair/typebox";
 import { Expected } from "../plain/texts.js";
 import { PermissionConfig, Rule } from "../rules.js";
 import { List, ref, Text, Title } from "../values.js";
 import { SentRoom } from "./rooms.js";
-import { AnyObject, AnyObjectOrNull, Count, Crowd, Nothing, Payload, Whole } from "./values.js";
-import { command } from "./command.js";
+import {
+  AnyObject,
+  AnyObjectOrNull,
+  command,
+  Count,
+  Crowd,
+  Nothing,
+  Payload,
+  Whole,
+} from "./values.js";
 
 /** A world as the people in it get it. */
 export const SentWorld = Type.Object(

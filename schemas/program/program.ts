@@ -1,9 +1,8 @@
 import { type Static, Type } from "@sinclair/typebox";
 import { time, TimeOrNull } from "../event-dates.js";
-import { PageOf, PageQuery } from "../pages.js";
 import { PROGRAM_LISTS, PROGRAM_TEXTS } from "../plain/program.js";
 import { Expected, visible } from "../plain/texts.js";
-import { List, OneOf, Text, TextOrNull } from "../values.js";
+import { List, OneOf, PageOf, PageQuery, Text, TextOrNull } from "../values.js";
 import { WorldParams } from "../worlds.js";
 
 // Sessions and speakers. What a schema cannot say is in db/rules/program-checks.ts.

@@ -1,6 +1,7 @@
 import pLimit from "p-limit";
-import t, { type Test } from "tap";
-import { rows } from "../../conformance/rows/index.js";
+import t from "tap";
+import type { Test } from "tap";
+import { rows } from "../../conformance/rows/all-rows.js";
 import { type Finished, foyer, keyOf, rules, spawnFoyer, until } from "../support/helper.js";
 import { NIGHT } from "../support/night.js";
 import { demo, startServer } from "../support/server.js";

@@ -3,7 +3,7 @@ import { guidOf } from "../../../schemas/documents/program-document.js";
 import { version } from "../../../schemas/plain/version.js";
 import type { Session } from "../../../schemas/program/program.js";
 import { LINKS_FIELD, TEXT_FIELD } from "../formats/calendar-fields.js";
-import type { ExportedProgram } from "./program.js";
+import type { ExportedProgram } from "./exported-program.js";
 
 // It folds lines at this many bytes, and counts no space at the beginning of the next one. A line
 // may have 75 (RFC 5545, section 3.1).

@@ -1,11 +1,12 @@
 import { isDeepStrictEqual } from "node:util";
 import pLimit from "p-limit";
-import t, { type Test } from "tap";
+import t from "tap";
+import type { Test } from "tap";
 import { type Audience, audienceOf } from "../../../conformance/cast.js";
 import type { Client, Frame, Json } from "../../../conformance/client.js";
 import { differences } from "../../../conformance/mirror.js";
 import { commandOf, type Row } from "../../../conformance/row.js";
-import { rows } from "../../../conformance/rows/index.js";
+import { rows } from "../../../conformance/rows/all-rows.js";
 import { Seats } from "../../../conformance/seats.js";
 import type { Stage } from "../../../conformance/stage.js";
 import { openSqliteStore } from "../../../db/engines/sqlite/index.js";

@@ -1,7 +1,7 @@
 import pLimit from "p-limit";
 import t from "tap";
 import { commandOf } from "../../../conformance/row.js";
-import { rows } from "../../../conformance/rows/index.js";
+import { rows } from "../../../conformance/rows/all-rows.js";
 import { verify } from "../../../conformance/verify.js";
 import type { Entry } from "../../../db/log/entries.js";
 import { commands, pushes } from "../../../schemas/live/index.js";

@@ -1,8 +1,9 @@
 import { randomUUID } from "node:crypto";
-import t, { type Test } from "tap";
-import { freshKey } from "../../../plugins/push/index.js";
+import t from "tap";
+import type { Test } from "tap";
 import { favoritesSoon } from "../../../plugins/push/notices.js";
 import { PushSender, type SenderParts } from "../../../plugins/push/sender.js";
+import { freshKey } from "../../../plugins/push/web-push.js";
 import { until } from "../../support/helper.js";
 import {
   chatRoom,

@@ -11,7 +11,7 @@ declare module "fastify" {
 }
 
 /** The event streams of this process. */
-export interface Feeds {
+interface Feeds {
   /** How many streams there are. */
   readonly count: number;
   /**

@@ -21,7 +21,7 @@ type ChatModulePorts = ChannelPorts &
   };
 
 /** The subscribers of channels, and the read states of users. */
-export interface ChatModule extends LiveModule {
+interface ChatModule extends LiveModule {
   readonly bound: BoundCommands;
   readonly channels: Channels;
   readonly readStates: ReadStates;

@@ -1,12 +1,12 @@
+import { pascalCase } from "../../schemas/feed-data.js";
 import {
   commonErrors,
   loginErrors,
   strangeErrors,
   unaskedErrors,
 } from "../../schemas/live/errors.js";
-import { commands, Login, pushes, type CommandName } from "../../schemas/live/index.js";
+import { type CommandName, commands, Login, pushes } from "../../schemas/live/index.js";
 import type { JsonObject } from "../../schemas/openapi/openapi-schema.js";
-import { pascalCase } from "../../schemas/feed-data.js";
 import { titled, toAsyncapiSchema, unsupportedErrors } from "./schemas.js";
 
 // Every frame as a message. Its key joins the kind of frame and the command

@@ -1,9 +1,9 @@
 import { createHash } from "node:crypto";
-import { version } from "../../../schemas/plain/version.js";
 import { guidOf } from "../../../schemas/documents/program-document.js";
+import { version } from "../../../schemas/plain/version.js";
 import type { Session, Speaker } from "../../../schemas/program/program.js";
 import { clockAt, zonedText } from "../formats/zones.js";
-import type { ExportedProgram } from "./program.js";
+import type { ExportedProgram } from "./exported-program.js";
 
 const MINUTE = 60_000;
 const HOUR = 60 * MINUTE;

@@ -1,4 +1,4 @@
-import { timingSafeEqual, hash } from "node:crypto";
+import { hash, timingSafeEqual } from "node:crypto";
 import type { FastifyInstance, FastifyPluginAsync } from "fastify";
 import { Registry } from "prom-client";
 import type { Requirement } from "../../plugins/auth/guard.js";

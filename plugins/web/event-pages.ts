@@ -14,7 +14,7 @@ import { CALLS, pageHeaders, playerHeaders } from "./policies.js";
 import { hasCalls, programPreview } from "./preview.js";
 import stream from "./stream.js";
 
-export interface WebOptions {
+interface WebOptions {
   /** The origins whose pages may show a room in a frame. */
   embedOrigins: readonly string[];
   /** The limits of uploads that the pages show. */
