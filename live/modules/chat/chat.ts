@@ -21,7 +21,7 @@ type ChatModulePorts = ChannelPorts &
   };
 
 /** The subscribers of channels, and the read states of users. */
-interface ChatModule extends LiveModule {
+export interface ChatModule extends LiveModule {
   readonly bound: BoundCommands;
   readonly channels: Channels;
   readonly readStates: ReadStates;
