@@ -305,7 +305,7 @@ export async function channelOf<P, S extends Sender>(
 ): Promise<ChannelContext<P, S>> {
   const { channel: id } = (payload ?? {}) as Record<string, unknown>;
   if (id === undefined || id === null || id === "") {
-    throw new LiveError("chat.unknown", "Unknown channel ID");
+    throw new LiveError("chat.unknown");
   }
   const room = await findRoom(ports, context, id);
   if (room) {
@@ -370,5 +370,5 @@ function requireInRoom(
  */
 function requireActive({ room }: RoomContext<unknown, Sender>, module: string): void {
   if (configOf(room.value, module).active === true) return;
-  throw new LiveError(`${module}.inactive`);
+  throw new LiveError(`${module as "question" | "poll"}.inactive`);
 }

@@ -5,7 +5,14 @@ import { type Identified, type Identify, IdentityError } from "../../plugins/aut
 import type { Guests } from "../../plugins/limits/guests.js";
 import type { World } from "../../schemas/worlds.js";
 import { jsonOf } from "../rules/encoding.js";
-import { banned, invalidPayload, LiveError, rateLimited, unknownWorld } from "../rules/problems.js";
+import {
+  banned,
+  invalidPayload,
+  LiveError,
+  loginDenied,
+  rateLimited,
+  unknownWorld,
+} from "../rules/problems.js";
 import { mayInWorld } from "../rules/rights.js";
 import { type Counting, ownUser, type SentCrowds } from "../rules/shapes.js";
 import type { View, WorldStates } from "../rules/world-state.js";
@@ -69,7 +76,7 @@ export async function logIn(
   const isGuest = identity.clientId !== undefined;
   const who = { traits: identity.traits, state: "" as const, scope };
   if (!mayInWorld(who, "world.view", world.value)) {
-    throw new LiveError(isGuest ? "auth.missing_token" : "auth.denied");
+    throw isGuest ? new LiveError("auth.missing_token") : loginDenied();
   }
   if (!ports.rates.mayLogIn(connection.world, identity)) throw rateLimited();
   const { tokenId, clientId, traits, profile, pretalxId } = identity;
@@ -79,10 +86,7 @@ export async function logIn(
     scope?.kind !== "kiosk" &&
     !(await ports.guests.admits(id, clientId, address))
   ) {
-    throw new LiveError(
-      "auth.too_many_guests",
-      "Too many new guests come from this network. Try again in a minute.",
-    );
+    throw new LiveError("auth.too_many_guests");
   }
   const entered = await ports.store.users.enter(connection.world, {
     tokenId,
@@ -110,7 +114,7 @@ export async function logIn(
   try {
     await ports.doors.enterWorld(connection, login);
     const user = await ports.store.users.get(connection.world, entered.id);
-    if (!user || user.deleted) throw new LiveError("auth.denied");
+    if (!user || user.deleted) throw loginDenied();
     await requireInvite(ports, connection.world, scope);
     if (scope?.kind === "kiosk" && roomOfScreen(user) !== scope.room) {
       throw new LiveError("server.unavailable", "Log in again.");

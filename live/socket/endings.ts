@@ -42,7 +42,8 @@ export function reasonToEnd(
 
 /** Sends the reason, and closes. @returns the error, for the interrupted work. */
 export function throwOut(connection: Connection, reason: EndReason | "auth.timeout"): LiveError {
-  const error = new LiveError(reason);
+  // The client gets the code alone.
+  const error = new LiveError(reason, "");
   const frame = pushFrame("error", problemOf(error));
   const isUnknown = reason === "world.unknown_world";
   connection.finish(frame, isUnknown ? Close.normal : Close.policy);
@@ -63,7 +64,7 @@ export function reload(connection: Connection, first: Buffer = Buffer.alloc(0)):
 
 /** Ends a connection in favor of newer ones of the same user. */
 export function replace(connection: Connection): void {
-  const error = new LiveError("connection.replaced", "Connection replaced");
+  const error = new LiveError("connection.replaced");
   const frame = pushFrame("error", problemOf(error));
   connection.finish(frame, Close.normal, REPLACED_DELAY);
 }

@@ -206,7 +206,7 @@ export class Sockets {
       connection.finish(problemFrame(unavailable()), Close.tryAgainLater);
     } else {
       log.error(about, "a command failed");
-      const fatal = new LiveError("server.fatal", "Fatal Server Error");
+      const fatal = new LiveError("server.fatal");
       connection.finish(problemFrame(fatal), Close.fault, FATAL_DELAY);
     }
   }

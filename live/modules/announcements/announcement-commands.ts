@@ -115,7 +115,7 @@ async function update(
       return update(context, payload);
     }
     if (problem !== "absent") throw error;
-    throw new LiveError("announcement.unknown", "Unknown announcement ID");
+    throw new LiveError("announcement.unknown");
   }
 }
 

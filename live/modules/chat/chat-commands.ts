@@ -30,7 +30,7 @@ async function markRead(
 function pointerIn(id: unknown): number {
   const isDecimal = typeof id === "string" && /^[0-9]{1,16}$/.test(id);
   const pointer = isDecimal ? Number(id) : id;
-  if (!pointer) throw new LiveError("chat.invalid_body", "Invalid message body.");
+  if (!pointer) throw new LiveError("chat.invalid_body");
   if (!Number.isSafeInteger(pointer) || (pointer as number) < 0) {
     throw invalidPayload({ id: ["Must be the id of an event."] });
   }
@@ -79,7 +79,7 @@ async function unsubscribe({ ports, connection, channel }: ChannelContext<ChatPo
 async function join(context: ChannelContext<ChatPorts>, payload: Commands["chat.join"]["payload"]) {
   const { ports, connection, channel, me } = context;
   if (!hasName(me)) {
-    throw new LiveError("channel.join.missing_profile", "Your profile needs a display name.");
+    throw new LiveError("channel.join.missing_profile");
   }
   const { world } = connection;
   const { channels } = ports;

@@ -94,7 +94,7 @@ async function send(
   const { direct, isUnused } = context;
   const volatile = await requireMember(context);
   if (payload.event_type !== "channel.message") {
-    throw new LiveError("chat.unsupported_event_type", "Only messages can be sent.");
+    throw new LiveError("chat.unsupported_event_type");
   }
   const isEdit = payload.replaces !== undefined && payload.replaces !== null;
   const content = contentOf(context, payload.content, isEdit);
@@ -161,7 +161,7 @@ async function react(
   const volatile = await requireMember(context);
   const { reaction } = payload;
   if (typeof reaction !== "string" || !isEmoji(reaction)) {
-    throw new LiveError("emoji.sadpanda", "The reaction must be one emoji.");
+    throw new LiveError("emoji.sadpanda");
   }
   const id = eventIdOf(payload.event);
   if (!ports.rates.mayReact(connection)) throw rateLimited();
@@ -235,10 +235,9 @@ export function contentOf(
   return content;
 }
 
-const unsupported = () =>
-  new LiveError("chat.unsupported_content_type", "The channel takes no content of this type.");
+const unsupported = () => new LiveError("chat.unsupported_content_type");
 
-const empty = () => new LiveError("chat.empty", "The message is empty.");
+const empty = () => new LiveError("chat.empty");
 
 /** Refuses other keys: no page shows them, so they would only fill the disk. */
 function checkKeys(content: Record<string, unknown>, own: readonly string[]): void {

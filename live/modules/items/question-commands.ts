@@ -51,7 +51,7 @@ const { create, update, remove, vote, pin, unpin } = itemHandlers({
     // People who came by the link of a room have no name.
     const named = show_authors === true && login.scope === undefined;
     if (named && isAware === false) {
-      throw new LiveError("question.named", "Questions in this room show who asked.");
+      throw new LiveError("question.named");
     }
     const state = requires_moderation === false ? "visible" : "mod_queue";
     const bytes = Buffer.byteLength(content);

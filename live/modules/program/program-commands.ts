@@ -52,7 +52,7 @@ export const program: CommandTable<Extract<keyof Commands, `program.${string}`>,
   "program.favorite": { requires: "program.read", handler: favorite },
 };
 
-const unknownSession = () => new LiveError("program.unknown", "Unknown session ID");
+const unknownSession = () => new LiveError("program.unknown");
 
 /** What the caller sees of the world now. */
 async function viewOf({ ports, connection }: Context<ProgramPorts>): Promise<View> {

@@ -181,7 +181,7 @@ async function reorder(
 const SCHEDULE_KEYS = new Set(["session", "title", "computeSession"]);
 
 /** Bounds the schedule data, which all viewers of the room get with it. */
-function boundSchedule(data: unknown, code?: string): void {
+function boundSchedule(data: unknown, code?: "config.invalid"): void {
   const fault = scheduleFault(data);
   if (fault) throw invalidPayload({ schedule_data: [fault] }, code);
 }
@@ -192,7 +192,7 @@ async function schedule(
 ) {
   const isKnown = data === null || Object.keys(data).every((key) => SCHEDULE_KEYS.has(key));
   if (!isKnown) {
-    throw new LiveError("room.unknown_schedule_data", "Unknown schedule data");
+    throw new LiveError("room.unknown_schedule_data");
   }
   boundSchedule(data);
   const { rooms } = ports.store;
@@ -279,7 +279,7 @@ async function react(
   { reaction }: Commands["room.react"]["payload"],
 ) {
   if (!known.has(reaction)) {
-    throw new LiveError("room.unknown_reaction", "Unknown reaction");
+    throw new LiveError("room.unknown_reaction");
   }
   // Reactions above the rate are dropped silently, as are ones that come too soon.
   if (!isSilenced(me) && ports.rates.mayMessage(connection)) {
@@ -317,7 +317,7 @@ function reduced(module: NewModule, key: string, fallback: unknown): NewModule {
  */
 function newModules({ may }: Context<RoomPorts>, modules: readonly NewModule[]): NewModule[] {
   const types = new Set(modules.map(({ type }) => type));
-  const denied = new LiveError("room.invalid.denied", "You may not create a room of this type.");
+  const denied = new LiveError("room.invalid.denied");
   if (types.has("chat.native") || types.has("livestream.native")) {
     if (!may("room.create")) throw denied;
     return modules.map((module) => {
@@ -353,7 +353,7 @@ async function create(
     room = await ports.store.rooms.open(connection.world, draft, connection.author);
   } catch (error) {
     if (!(error instanceof StoreError && error.problem === "taken")) throw error;
-    throw new LiveError("room.invalid.name_taken", "This room name is already taken.");
+    throw new LiveError("room.invalid.name_taken");
   }
   const { id } = room.value;
   return { room: id, channel: hasModule(room.value, "chat.native") ? id : null };

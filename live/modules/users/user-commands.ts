@@ -114,6 +114,9 @@ export interface UserPorts {
 export const shown = ({ ports, may, world }: Context<UserPorts>, user: UserRecord) =>
   publicUser(user, world.value, ports.clock.date(), may("user.manage"));
 
+/** What nobody does to themselves: `user.<action>.self`. */
+type ActionOnOthers = "ban" | "silence" | "reactivate" | "delete" | "block" | "unblock";
+
 /**
  * The user that a payload names.
  * @param action the last word of the action, if it is not for oneself.
@@ -121,10 +124,10 @@ export const shown = ({ ports, may, world }: Context<UserPorts>, user: UserRecor
 async function userNamed(
   { ports, connection, me }: Context<UserPorts, Sender>,
   { id }: Named,
-  action?: string,
+  action?: ActionOnOthers,
 ): Promise<UserRecord> {
   if (action !== undefined && id === me.id) {
-    throw new LiveError(`user.${action}.self`, "Not for yourself.");
+    throw new LiveError(`user.${action}.self`);
   }
   const isId = typeof id === "string" && UUID.test(id);
   const user = isId && (await ports.store.users.get(connection.world, id));
@@ -136,7 +139,7 @@ async function userNamed(
 async function personNamed(
   context: Context<UserPorts, Sender>,
   payload: Named,
-  action?: string,
+  action?: ActionOnOthers,
 ): Promise<UserRecord> {
   const user = await userNamed(context, payload, action);
   if (user.deleted) throw unknownUser();
@@ -150,7 +153,7 @@ async function personNamed(
 async function subjectNamed(
   context: Context<UserPorts, Sender>,
   payload: Named,
-  action?: string,
+  action?: ActionOnOthers,
 ): Promise<UserRecord> {
   const user = await personNamed(context, payload, action);
   const { permission_config } = context.world.value;
@@ -329,7 +332,7 @@ const decisions: CommandTable<
   "user.list.blocked": { requires: "login", handler: listBlocked },
 };
 
-function moderate(state: UserRecord["moderation_state"], action: string) {
+function moderate(state: UserRecord["moderation_state"], action: ActionOnOthers) {
   return async (context: Context<UserPorts, Sender>, payload: Named) => {
     const { id } = await subjectNamed(context, payload, action);
     const { ports, connection } = context;

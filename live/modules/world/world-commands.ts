@@ -138,7 +138,7 @@ async function patchConfig(context: Context<WorldPorts>, patch: WorldPatch) {
   if (patch.expected) world = (await worlds.get(connection.world)) ?? world;
   for (let tries = 1; ; tries++) {
     if (!isExpected(patch, world.value)) {
-      throw new LiveError("config.changed", "The settings have changed.");
+      throw new LiveError("config.changed");
     }
     const faults = {
       ...faultsIn(patch),

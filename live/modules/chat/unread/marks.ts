@@ -59,7 +59,7 @@ export class Marks {
     let marks = this.#byUser.get(user);
     const before = marks?.get(channel);
     if (!before && this.#pending >= MAX_PENDING) {
-      throw new LiveError("server.unavailable", "Try again later.");
+      throw new LiveError("server.unavailable");
     }
     if (!before) this.#pending++;
     if (!marks) this.#byUser.set(user, (marks = new Map<string, NewMark>()));
