@@ -86,10 +86,10 @@ export type * from "./plugins/engines.js";
  */
 
 /** How long the headers of a request may take, in milliseconds. */
-const HEADERS_TIMEOUT = 20_000;
+const HEADERS_TIMEOUT_MS = 20_000;
 
 /** After how many milliseconds without a byte in either direction a connection ends. */
-const STALLED = 300_000;
+const CONNECTION_TIMEOUT_MS = 300_000;
 
 /** What the application is made of. Whatever is left out is as `foyer serve` has it. */
 export interface FoyerOptions {
@@ -213,7 +213,7 @@ export const foyer: FastifyPluginCallback<FoyerOptions> = fp<FoyerOptions>(
 /** The options of a Fastify instance that keeps to the interface exactly. */
 export function fastifyOptions({
   trustProxy = false,
-  requestTimeout = STALLED,
+  requestTimeout = CONNECTION_TIMEOUT_MS,
 }: Partial<Config> = {}): FastifyHttpOptions<Server> {
   return {
     // plugins/logging.ts logs requests instead.
@@ -227,13 +227,13 @@ export function fastifyOptions({
     return503OnClosing: false,
     requestTimeout,
     // It also ends connections whose client stopped reading.
-    connectionTimeout: STALLED,
+    connectionTimeout: CONNECTION_TIMEOUT_MS,
     // Longer than proxies keep an idle connection, so that none sends into a closing one.
     keepAliveTimeout: 72_000,
     http: {
       // plugins/http/protocol.ts checks it.
       requireHostHeader: false,
-      headersTimeout: Math.min(HEADERS_TIMEOUT, requestTimeout),
+      headersTimeout: Math.min(HEADERS_TIMEOUT_MS, requestTimeout),
       connectionsCheckingInterval: Math.min(5000, requestTimeout / 4),
       // Older versions of Node.js, whose types these are, do not know it.
       ...{ shouldUpgradeCallback: isTaken },

@@ -23,11 +23,11 @@ import { startServer } from "./server.js";
 cluster.schedulingPolicy = cluster.SCHED_NONE;
 
 /** The pause before a worker is replaced, in milliseconds. It doubles with each one that dies early. */
-const FIRST_PAUSE = 100;
-const LONGEST_PAUSE = 30_000;
+const FIRST_RESTART_DELAY_MS = 100;
+const MAX_RESTART_DELAY_MS = 30_000;
 
 /** After how many milliseconds a worker counts as healthy, and the pause starts over. */
-const HEALTHY = 60_000;
+const HEALTHY_AFTER_MS = 60_000;
 
 /** After how many milliseconds a stopping worker is killed. It should stop within ten seconds. */
 const STOP_TIMEOUT_MS = 15_000;
@@ -102,7 +102,7 @@ export async function startCluster(
   /** How many workers ended before any served: the cause may end all of them. */
   let missing = 0;
   let reason = "no worker could start";
-  let nextPause = FIRST_PAUSE;
+  let nextPause = FIRST_RESTART_DELAY_MS;
 
   function start(): void {
     const started = performance.now();
@@ -127,7 +127,7 @@ export async function startCluster(
         if (++missing === config.workers) reject(new ClusterError(reason));
         return;
       }
-      if (performance.now() - started > HEALTHY) nextPause = FIRST_PAUSE;
+      if (performance.now() - started > HEALTHY_AFTER_MS) nextPause = FIRST_RESTART_DELAY_MS;
       log.warn(
         `worker ${worker.process.pid} ended (${signal ?? code}); another starts in ${nextPause} ms`,
       );
@@ -141,7 +141,7 @@ export async function startCluster(
       start();
     }, nextPause);
     pauses.add(pause);
-    nextPause = Math.min(2 * nextPause, LONGEST_PAUSE);
+    nextPause = Math.min(2 * nextPause, MAX_RESTART_DELAY_MS);
   }
 
   function onServing(address: string): void {

@@ -18,10 +18,10 @@ import { verify } from "./verify.js";
  * How long nothing may arrive before a row, in milliseconds: the processes of a server tell each other
  * of the people in rooms about once a second.
  */
-const PRESENCE_SILENCE = 1500;
+const PRESENCE_SILENCE_MS = 1500;
 
 /** How long a client waits for a frame, and a request for its answer, in milliseconds. */
-const TIMEOUT = 10_000;
+const ANSWER_TIMEOUT_MS = 10_000;
 
 /** How many websockets a run has open at a time at most, and how many in all. */
 const MAX_OPEN = 32;
@@ -90,7 +90,7 @@ export class BorrowedServer extends HttpServer implements Server {
 
   constructor(target: Target) {
     const contract = new LiveContract(asyncapiDocument({ version }), true);
-    super(target.urls, { contract, timeout: TIMEOUT });
+    super(target.urls, { contract, timeout: ANSWER_TIMEOUT_MS });
     this.#target = target;
     const secret = randomBytes(32).toString("hex");
     this.#userKey = { issuer: ISSUER, audience: target.access.world, secret };
@@ -159,7 +159,7 @@ export class BorrowedServer extends HttpServer implements Server {
       );
       this.#isPushed = seen.some(Boolean);
     }
-    await this.silent(clients, PRESENCE_SILENCE);
+    await this.silent(clients, PRESENCE_SILENCE_MS);
   }
 
   settled(_world: RowWorld, clients: readonly Client[]): Promise<void> {

@@ -25,7 +25,7 @@ export const citizens: readonly Audience[] = audiences.filter(
 );
 
 /** For how long a node may not know the rights that another node gave, in milliseconds. */
-const LAG = 1000;
+const MAX_RIGHTS_LAG_MS = 1000;
 
 /** The connections of a row. */
 export class Seats {
@@ -100,7 +100,7 @@ export class Seats {
    */
   async #logIn(world: string, name: Audience): Promise<Client> {
     const person = name === "second" ? "me" : name;
-    const limit = this.#stage.server.isCertain ? 0 : LAG;
+    const limit = this.#stage.server.isCertain ? 0 : MAX_RIGHTS_LAG_MS;
     const deadline = performance.now() + limit;
     for (;;) {
       const client = await this.#connect(world, name);

@@ -7,25 +7,25 @@ import { Client, type Json } from "./client.js";
 import { Conversation, type LiveContract } from "./contract.js";
 
 /** How long a token is valid, in seconds: longer than a run. */
-const LIFETIME = 6 * 3600;
+const TOKEN_LIFETIME_SECONDS = 6 * 3600;
 
 /** How often a request is sent that a server is too busy for. */
-const TRIES = 4;
+const MAX_TRIES = 4;
 
 /** The longest pause that a server may ask for, in seconds. */
-const LONGEST_PAUSE = 60;
+const MAX_RETRY_AFTER_SECONDS = 60;
 
 /** The answers of a server that is too busy. */
 const BUSY = [429, 503];
 
 /** How long nothing may arrive until a connection counts as settled, in milliseconds. */
-const SILENCE = 300;
+const SETTLED_AFTER_MS = 300;
 
 /** How many times longer than the answer to a ping the silence is at least. */
 const PINGS = 5;
 
 /** The largest frame that a server may send, in bytes. */
-const MAX_FRAME = 16 * 1024 * 1024;
+const MAX_FRAME_BYTES = 16 * 1024 * 1024;
 
 /** A world, and a key that signs the tokens of its administrators. */
 export interface Access {
@@ -78,7 +78,12 @@ export const ADMINISTRATOR = ["inside", "moderator", "admin", "api"];
 export function sign({ issuer, audience, secret }: WorldKey, claims: object, now: number): string {
   // Without a timestamp, as the clock of the server may be behind ours.
   const signer = createSigner({ key: secret, algorithm: "HS256", noTimestamp: true });
-  return signer({ iss: issuer, aud: audience, exp: Math.floor(now / 1000) + LIFETIME, ...claims });
+  return signer({
+    iss: issuer,
+    aud: audience,
+    exp: Math.floor(now / 1000) + TOKEN_LIFETIME_SECONDS,
+    ...claims,
+  });
 }
 
 /** A request that the server refused. */
@@ -151,7 +156,7 @@ export class HttpServer {
         throw new Failure(`${name}: ${message || error.message}`);
       });
       const text = await answer.text();
-      if (BUSY.includes(answer.status) && i < (this.options.tries ?? TRIES)) {
+      if (BUSY.includes(answer.status) && i < (this.options.tries ?? MAX_TRIES)) {
         await delay(1000 * pauseOf(answer));
         continue;
       }
@@ -194,7 +199,7 @@ export class HttpServer {
     const base = urls[turn % urls.length]!.replace(/^http/, "ws");
     const ws = new WebSocket(`${base}/ws/world/${world}/`, {
       handshakeTimeout: options.timeout,
-      maxPayload: MAX_FRAME,
+      maxPayload: MAX_FRAME_BYTES,
       ...options.sockets,
     });
     const conversation = new Conversation(options.contract);
@@ -220,7 +225,7 @@ export class HttpServer {
    * Waits until nothing has arrived for a while, which is longer if the server is slow.
    * @param least for how long at least, in milliseconds.
    */
-  async silent(clients: readonly Client[], least = SILENCE): Promise<void> {
+  async silent(clients: readonly Client[], least = SETTLED_AFTER_MS): Promise<void> {
     const began = Date.now();
     // Connections may end meanwhile.
     await Promise.allSettled(clients.map((client) => client.reached()));
@@ -239,5 +244,5 @@ export class HttpServer {
 /** The pause that an answer asks for, in seconds. */
 function pauseOf(answer: Response): number {
   const seconds = Number(answer.headers.get("retry-after") ?? 1);
-  return seconds > 0 ? Math.min(seconds, LONGEST_PAUSE) : 1;
+  return seconds > 0 ? Math.min(seconds, MAX_RETRY_AFTER_SECONDS) : 1;
 }

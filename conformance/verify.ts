@@ -11,7 +11,7 @@ import { SECRET, type Stage } from "./stage.js";
 const SHOWN = 3;
 
 /** For how long pushes may complete the answers of a node that lacked news of others, in milliseconds. */
-const LAG = 4000;
+const MAX_PUSH_LAG_MS = 4000;
 
 type Made = Extract<Like, (...args: never) => unknown>;
 
@@ -213,7 +213,7 @@ class Verification {
     const seated = await Promise.all(
       names.map(async (name): Promise<[Audience, Watcher]> => [name, await this.#seats.seat(name)]),
     );
-    const ends = performance.now() + (this.#isCertain ? 0 : LAG);
+    const ends = performance.now() + (this.#isCertain ? 0 : MAX_PUSH_LAG_MS);
     const found = () =>
       seated.flatMap(([name, { mirror }]) =>
         this.#differences(name, mirror!).map((fault) => [name, fault] as const),

@@ -67,7 +67,7 @@ const EXCHANGE_TIMEOUT_MS = 10_000;
 const MAX_CLIENTS = 16;
 
 /** How many connections are listed before other work gets its turn. */
-const SLICE = 500;
+const CONNECTIONS_PER_SLICE = 500;
 
 /**
  * The path of a socket, as short as it can be written in the working directory.
@@ -202,9 +202,9 @@ async function* answer(sockets: OpenSockets, request: ControlRequest): AsyncGene
   const open = [...sockets.values()];
   let done = 0;
   if (request.do === "list") {
-    for (; done < open.length; done += SLICE) {
+    for (; done < open.length; done += CONNECTIONS_PER_SLICE) {
       yield open
-        .slice(done, done + SLICE)
+        .slice(done, done + CONNECTIONS_PER_SLICE)
         .map((connection) => `${JSON.stringify(listed(connection))}\n`)
         .join("");
       await new Promise((resolve) => setImmediate(resolve));

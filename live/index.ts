@@ -19,7 +19,7 @@ declare module "fastify" {
 }
 
 /** How long a client may take to confirm that a websocket closes, in milliseconds. */
-const CLOSE_TIMEOUT = 3000;
+const CLOSE_TIMEOUT_MS = 3000;
 
 /** Of how many fragments, and of how many packets, one message may consist. */
 const MAX_PIECES = 2048;
@@ -62,7 +62,7 @@ export default fp<{ limits: LiveLimits; publicUrl?: string | undefined }>(
       // A connection answers pings itself, not each of a thousand.
       autoPong: false,
       // Its declared type lacks this option, so it cannot be part of a literal.
-      closeTimeout: CLOSE_TIMEOUT,
+      closeTimeout: CLOSE_TIMEOUT_MS,
       // Of a message in pieces, each piece costs memory of its own.
       maxFragments: MAX_PIECES,
       maxBufferedChunks: MAX_PIECES,

@@ -51,7 +51,7 @@ function logOutput(): { write(line: string): void } {
 }
 
 /** How long a problem of all requests is not logged again, in milliseconds. */
-const PAUSE = 60_000;
+const REPEAT_INTERVAL_MS = 60_000;
 
 /** Problems of one request, which the next one need not have. */
 const SINGLE: ReadonlySet<StoreProblem> = new Set(["doubtful"]);
@@ -70,7 +70,7 @@ export function outageHooks(): NonNullable<LoggerOptions["hooks"]> {
       const { problem, message } = fault;
       const last = logged.get(problem);
       const at = performance.now();
-      if (last && at - last.at < PAUSE && !SINGLE.has(problem)) {
+      if (last && at - last.at < REPEAT_INTERVAL_MS && !SINGLE.has(problem)) {
         last.more++;
         return;
       }

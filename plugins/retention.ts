@@ -7,27 +7,27 @@ import { attendanceIn } from "../schemas/plain/attendance.js";
 import type { WorldConfig } from "../schemas/worlds.js";
 
 /** The delay between the start and the first check, in milliseconds. */
-const FIRST = 60_000;
+const FIRST_DELAY_MS = 60_000;
 
 /** And then at this interval. Timers measure it without the clock, which may jump. */
-const INTERVAL = 60 * 60_000;
+const INTERVAL_MS = 60 * 60_000;
 
 /** The pause between two slices, in milliseconds, for other writes. */
-const PAUSE = 20;
+const SLICE_PAUSE_MS = 20;
 
 /** How many worlds are read at once. */
 const PAGE_SIZE = 100;
 
-const DAY = 24 * 60 * 60_000;
+const DAY_MS = 24 * 60 * 60_000;
 
 /** How much more time may have passed by the clock than by timers, in milliseconds. */
 const MAX_JUMP_MS = 10 * 60_000;
 
 /** How much newer than every entry of the log the time of a start may be, in milliseconds. */
-const MAX_GAP_MS = 7 * DAY;
+const MAX_GAP_MS = 7 * DAY_MS;
 
 /** How long a doubtful clock has to go on without a jump, in milliseconds. */
-const PROBATION_MS = DAY;
+const PROBATION_MS = DAY_MS;
 
 /**
  * How many days a world keeps its chat: `config.chat.retention_days`. Clients can store
@@ -70,12 +70,12 @@ export async function applyRetention(
     onFault,
   }: RetentionOptions = {},
 ): Promise<void> {
-  const oldest = Math.max(0, now - logDays * DAY);
+  const oldest = Math.max(0, now - logDays * DAY_MS);
   const repeat = async (slice: () => Promise<boolean>) => {
     while (!signal?.aborted && (await slice())) await pause(signal);
   };
   await repeat(() => store.log.prune(INDEX, oldest));
-  const attendedAfter = Math.max(0, now - attendanceDays * DAY);
+  const attendedAfter = Math.max(0, now - attendanceDays * DAY_MS);
   /**
    * Before which times a world keeps no attendance. What it says that it keeps no more goes now; a
    * config that only forgets to say so costs nothing.
@@ -93,9 +93,9 @@ export async function applyRetention(
   for (;;) {
     const page = await store.worlds.list({ after, limit: PAGE_SIZE });
     for (const { id, config } of page) {
-      const before = now - (retentionOf(config) ?? Infinity) * DAY;
+      const before = now - (retentionOf(config) ?? Infinity) * DAY_MS;
       try {
-        const noted = Math.max(0, now - auditDays * DAY);
+        const noted = Math.max(0, now - auditDays * DAY_MS);
         await repeat(() => store.log.prune(id, oldest, noted));
         const unseen = Math.min(noted, oldest);
         if (noted > 0) await repeat(() => store.audit.prune(id, noted, unseen));
@@ -173,7 +173,7 @@ async function newestEntry({ worlds, log }: Store): Promise<number> {
 
 /** A pause that a signal ends. */
 const pause = (signal?: AbortSignal): Promise<void> =>
-  sleep(PAUSE, undefined, { ...(signal && { signal }) }).catch(() => {});
+  sleep(SLICE_PAUSE_MS, undefined, { ...(signal && { signal }) }).catch(() => {});
 
 /** When it runs, in milliseconds. */
 interface RetentionTimes {
@@ -184,7 +184,10 @@ interface RetentionTimes {
 
 /** Applies the retention of all worlds soon after the start, and then hourly. */
 export default fp<RetentionTimes & Omit<RetentionOptions, "signal" | "onFault">>(
-  async (app, { first = FIRST, interval = INTERVAL, clock = processClock, ...days }) => {
+  async (
+    app,
+    { first = FIRST_DELAY_MS, interval = INTERVAL_MS, clock = processClock, ...days },
+  ) => {
     const stop = new AbortController();
     const { signal } = stop;
     let running = Promise.resolve();

@@ -22,15 +22,15 @@ export interface SetupKey {
 }
 
 /** How long a link sets up, in milliseconds. */
-const HOUR = 3_600_000;
+const HOUR_MS = 3_600_000;
 
 /** Wrong secrets from one network in a minute, before they get no answer. */
-const ATTEMPTS = 30;
+const ATTEMPTS_PER_MINUTE = 30;
 
 /** A key of 256 random bits, for an hour. */
 export const freshSetupKey = (): SetupKey => ({
   secret: randomBytes(32).toString("base64url"),
-  ends: Date.now() + HOUR,
+  ends: Date.now() + HOUR_MS,
 });
 
 /** Whether a server has no world yet. */
@@ -85,7 +85,7 @@ export const used = () =>
 /** Makes the guard that admits the bearer of the link. It counts wrong secrets. */
 export function setupGuard(app: { setup: Setup }): Admission {
   const limit = limitRate({
-    perMinute: ATTEMPTS,
+    perMinute: ATTEMPTS_PER_MINUTE,
     what: "attempts",
     keyOf: ({ ip }) => networkOf(ip) ?? "here",
   }) as unknown as (request: FastifyRequest) => Promise<void>;

@@ -24,7 +24,7 @@ const COOKIE = "foyer-sign-in";
 const COOKIE_SEAL = "sign-in cookie 1";
 
 /** How long a person who signed in stays, in hours. */
-const SESSION = 12;
+const SESSION_HOURS = 12;
 
 interface Params {
   world: string;
@@ -103,7 +103,7 @@ const routes: FastifyPluginAsync = async (app) => {
           throw new SignInError("expired", "It was used before.");
         const answer = url.slice(url.indexOf("?"));
         const claims = await finish(clients, provider, answer, signIn);
-        const hours = provider.session_hours ?? SESSION;
+        const hours = provider.session_hours ?? SESSION_HOURS;
         const profile = await profileOf(claims, world.id, app.store.files);
         const token = await signToken(world, {
           uid: userIdOf(claims, provider),

@@ -79,7 +79,7 @@ const updateWorld = endpoint(
 );
 
 /** How often it is tried again when the world changed in between. */
-const TRIES = 5;
+const MAX_TRIES = 5;
 
 const updateSchedule = endpoint(
   {
@@ -116,7 +116,7 @@ const updateSchedule = endpoint(
         break;
       } catch (error) {
         const isChanged = error instanceof StoreError && error.problem === "changed";
-        if (!isChanged || tries === TRIES) throw error;
+        if (!isChanged || tries === MAX_TRIES) throw error;
         world = await worlds.get(world_id);
       }
     }

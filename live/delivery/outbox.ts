@@ -4,39 +4,39 @@ import { type Clock, detach, nextTurn, sleep } from "../../db/runtime.js";
 import type { Pump } from "../socket/outgoing.js";
 
 /** The pause before something that failed is repeated, in milliseconds. It doubles each time. */
-const FIRST_PAUSE = 50;
-const LONGEST_PAUSE = 2000;
+const FIRST_RETRY_DELAY_MS = 50;
+const MAX_RETRY_DELAY_MS = 2000;
 
 /**
  * After how many milliseconds pushes wait for a change of rights. Together with the time
  * for which changes of a world are collected, that is a second.
  */
-const LATE = 700;
+const LATE_AFTER_MS = 700;
 
 /** How many connections make a crowd. To fewer, everything is sent at once. */
-const CROWD = 200;
+const CROWD_CONNECTIONS = 200;
 
 /** The time from one flush to a crowd to the next, in milliseconds. */
-const SHORTEST = 8;
-const LONGEST = 100;
+const MIN_FLUSH_INTERVAL_MS = 8;
+const MAX_FLUSH_INTERVAL_MS = 100;
 
 /** What changes often is sent at most once in this time, in milliseconds. */
-const INTERVAL = 250;
+const THROTTLE_INTERVAL_MS = 250;
 
 /** How many bytes the people of one place get of it in a second, together. */
-const BYTES = 50_000_000;
+const SCOPE_BYTES_PER_SECOND = 50_000_000;
 
 /**
  * How many bytes each of them gets of it in a second: a fifth of a line with 10 Mbit/s, which
  * messages need as well.
  */
-const READER_BYTES = 250_000;
+const READER_BYTES_PER_SECOND = 250_000;
 
 /** How much is sent at once, in milliseconds of these rates. */
-const BURST = 50;
+const BURST_MS = 50;
 
 /** Whether so many connections are a crowd, which gets what waits together. */
-export const isCrowd = (size: number): boolean => size >= CROWD;
+export const isCrowd = (size: number): boolean => size >= CROWD_CONNECTIONS;
 
 /** The authors of the changes in a push: the ids of users and connections. */
 export type Authors = ReadonlySet<string>;
@@ -127,7 +127,7 @@ class Outbox {
   #queued = 0;
   #flushed = 0;
   /** The time between flushes, and when the next one may begin. */
-  #window = SHORTEST;
+  #window = MIN_FLUSH_INTERVAL_MS;
   #nextFlush = -Infinity;
   /** When the bytes that were sent fit into the rates. */
   #paidAt = -Infinity;
@@ -172,7 +172,7 @@ class Outbox {
       if (!isLate) onLate();
       isLate = true;
     };
-    const stop = this.#ports.clock.after(LATE, late);
+    const stop = this.#ports.clock.after(LATE_AFTER_MS, late);
     const run = async () => {
       // Reads of this turn may see a state that is older than the entry that takes rights away.
       await nextTurn(this.#ports.clock);
@@ -228,12 +228,14 @@ class Outbox {
       if (rest >= 1) await sleep(clock, rest);
       await pump.drained();
     }
-    this.#window = isQuiet ? SHORTEST : Math.min(2 * this.#window, LONGEST);
+    this.#window = isQuiet
+      ? MIN_FLUSH_INTERVAL_MS
+      : Math.min(2 * this.#window, MAX_FLUSH_INTERVAL_MS);
     this.#nextFlush = clock.now() + this.#window;
     this.#flushed = this.#queued;
   }
 
-  #slot(key: string, { interval = INTERVAL, collects = false }: Interval): Slot {
+  #slot(key: string, { interval = THROTTLE_INTERVAL_MS, collects = false }: Interval): Slot {
     let slot = this.#slots.get(key);
     if (!slot) {
       const dueAt = this.#ports.clock.now() + (collects ? interval : 0);
@@ -253,14 +255,15 @@ class Outbox {
   #sendLatest(slot: Slot, { size, isOver }: Latest): Promise<void> {
     const send = async () => {
       const { clock } = this.#ports;
-      slot.isUnpaid = this.#paidAt > clock.now() + BURST;
+      slot.isUnpaid = this.#paidAt > clock.now() + BURST_MS;
       slot.act = slot.isUnpaid ? () => this.#sendLatest(slot, slot.latest!) : undefined;
       if (slot.isUnpaid) return;
       const { authors, latest } = slot;
       slot.authors = new Set();
       try {
         const { total, each } = await latest!.send(authors);
-        const cost = 1000 * Math.max(total / BYTES, each / READER_BYTES);
+        const cost =
+          1000 * Math.max(total / SCOPE_BYTES_PER_SECOND, each / READER_BYTES_PER_SECOND);
         this.#paidAt = Math.max(this.#paidAt, clock.now()) + cost;
       } catch (error) {
         for (const author of authors) slot.authors.add(author);
@@ -358,7 +361,7 @@ export class Outboxes {
     act: Act,
     { isRepeated = isOfStore, isOver = () => false, onFault = () => {} }: Persistence = {},
   ): Promise<void> {
-    let pause = FIRST_PAUSE;
+    let pause = FIRST_RETRY_DELAY_MS;
     while (!this.#closed && !isOver()) {
       try {
         await act();
@@ -366,14 +369,14 @@ export class Outboxes {
       } catch (error) {
         // The store closes before everything that waited has run.
         if (this.#closed) return;
-        if (pause === FIRST_PAUSE) {
+        if (pause === FIRST_RETRY_DELAY_MS) {
           this.#ports.log.error(error);
           onFault();
         }
         if (!isRepeated(error)) return;
       }
       await this.#pause(pause, isOver);
-      pause = Math.min(2 * pause, LONGEST_PAUSE);
+      pause = Math.min(2 * pause, MAX_RETRY_DELAY_MS);
     }
   }
 

@@ -196,7 +196,7 @@ function give(connection: Connection, given: Buffer | Piece): number {
 }
 
 /** How long something is done before other work gets its turn, in milliseconds. */
-const SLICE = 5;
+const SLICE_MS = 5;
 
 /** Does something with each of many items, and lets requests be served meanwhile. */
 export async function inSlices<T>(
@@ -207,7 +207,7 @@ export async function inSlices<T>(
   let since = clock.now();
   for (const item of items) {
     act(item);
-    if (clock.now() - since < SLICE) continue;
+    if (clock.now() - since < SLICE_MS) continue;
     await nextTurn(clock);
     since = clock.now();
   }

@@ -6,14 +6,14 @@ import { attendanceIn } from "../../schemas/plain/attendance.js";
 import type { Hub } from "./hub.js";
 import type { Presence, RoomListener } from "./presence.js";
 
-const MINUTE = 60_000;
+const MINUTE_MS = 60_000;
 
 /** How soon an arrival or a departure is noted, in milliseconds. */
-const SOON = 1000;
+const WRITE_DELAY_MS = 1000;
 
 /** How many numbers, and how many stays, one write notes. Other writes wait for it. */
-const COUNTS = 200;
-const STAYS = 50;
+const COUNTS_PER_WRITE = 200;
+const STAYS_PER_WRITE = 50;
 
 /** How many ended stays of a world wait for a store that fails. More are lost. */
 const MAX_ENDED = 50_000;
@@ -124,18 +124,18 @@ export class Attendance implements RoomListener {
   #soon(world: string, places: Attendees): void {
     if (places.isDue) return;
     places.isDue = true;
-    this.#after(SOON, () => this.#note(world, places, places.arrived));
+    this.#after(WRITE_DELAY_MS, () => this.#note(world, places, places.arrived));
   }
 
   #nextMinute(): void {
-    const delay = MINUTE - (this.#ports.clock.date() % MINUTE);
+    const delay = MINUTE_MS - (this.#ports.clock.date() % MINUTE_MS);
     this.#after(delay, async () => {
       this.#nextMinute();
       const now = this.#ports.clock.date();
       const notes = [...this.#worlds].map(([world, places]) =>
         this.#note(world, places, places.present.values()),
       );
-      await this.#sampleAll(Math.round(now / MINUTE) * MINUTE);
+      await this.#sampleAll(Math.round(now / MINUTE_MS) * MINUTE_MS);
       await Promise.all(notes);
     });
   }
@@ -160,8 +160,8 @@ export class Attendance implements RoomListener {
   ): Promise<void> {
     if (counts.length === 0 || (await this.#modeOf(world)) === "off") return;
     const { attendance } = this.#ports.store;
-    for (let at = 0; at < counts.length; at += COUNTS) {
-      await attendance.sample(world, minute, counts.slice(at, at + COUNTS));
+    for (let at = 0; at < counts.length; at += COUNTS_PER_WRITE) {
+      await attendance.sample(world, minute, counts.slice(at, at + COUNTS_PER_WRITE));
     }
   }
 
@@ -194,12 +194,12 @@ export class Attendance implements RoomListener {
     }
     const { attendance } = this.#ports.store;
     while (places.ended.length > 0) {
-      const slice = places.ended.slice(0, STAYS);
+      const slice = places.ended.slice(0, STAYS_PER_WRITE);
       await attendance.note(world, slice);
       places.ended.splice(0, slice.length);
     }
-    for (let at = 0; at < going.length; at += STAYS) {
-      const slice = going.slice(at, at + STAYS);
+    for (let at = 0; at < going.length; at += STAYS_PER_WRITE) {
+      const slice = going.slice(at, at + STAYS_PER_WRITE);
       const stays = slice.map((present) => this.#stayOf(present));
       await attendance.note(world, stays);
       slice.forEach((present, i) => {

@@ -11,7 +11,7 @@ import type { Presence } from "./presence.js";
 import type { Snapshots } from "./snapshots.js";
 
 /** How long a login waits until the log of its world can be read, in milliseconds. */
-const FOLLOW_TIMEOUT = 2000;
+const FOLLOW_TIMEOUT_MS = 2000;
 
 /** The ports of doors. */
 export interface DoorPorts {
@@ -64,7 +64,7 @@ export class Doors {
     this.#following.add(connection);
     let stop = () => {};
     const late = new Promise<never>((_, reject) => {
-      stop = clock.after(FOLLOW_TIMEOUT, () =>
+      stop = clock.after(FOLLOW_TIMEOUT_MS, () =>
         reject(new StoreError("unusable", "The log cannot be read.")),
       );
     });

@@ -58,15 +58,15 @@ const SHOW_BURST = 30;
  * How many pushes of new questions a second a room may cause, over all its users: about a
  * third of what a core can send. A burst is four times as many.
  */
-const TOLD = 50_000;
-const TOLD_BURST = 4;
+const FANOUT_PER_SECOND = 50_000;
+const FANOUT_BURST = 4;
 
 /** The size of a question that counts as one more push, in characters. */
-const TOLD_SIZE = 1000;
+const FANOUT_CHARACTERS = 1000;
 
 /** The seconds of a minute and of a day, over which bytes are counted. */
-const MINUTE = 60;
-const DAY = 24 * 60 * MINUTE;
+const MINUTE_SECONDS = 60;
+const DAY = 24 * 60 * MINUTE_SECONDS;
 
 interface RatesPorts {
   readonly clock: Clock;
@@ -126,7 +126,7 @@ export class Rates {
       shows: buckets(SHOWN_PEOPLE * messagesPerSecond, SHOW_BURST),
     };
     const { guestBytesPerMinute, chatBytesPerDay } = ports.limits;
-    this.#guestBytes = new Buckets(clock, guestBytesPerMinute / MINUTE, MINUTE);
+    this.#guestBytes = new Buckets(clock, guestBytesPerMinute / MINUTE_SECONDS, MINUTE_SECONDS);
     this.#chatBytes = new Buckets(clock, chatBytesPerDay / DAY, DAY);
   }
 
@@ -214,11 +214,11 @@ export class Rates {
     if (people.size === 0) return true;
     let bucket = this.#told.get(people);
     if (!bucket) {
-      bucket = new TokenBucket(TOLD, TOLD_BURST, this.#ports.clock);
+      bucket = new TokenBucket(FANOUT_PER_SECOND, FANOUT_BURST, this.#ports.clock);
       this.#told.set(people, bucket);
     }
-    const cost = people.size * (1 + size / TOLD_SIZE);
-    return bucket.take(Math.min(cost, TOLD * TOLD_BURST));
+    const cost = people.size * (1 + size / FANOUT_CHARACTERS);
+    return bucket.take(Math.min(cost, FANOUT_PER_SECOND * FANOUT_BURST));
   }
 
   #takeOf({ world, login }: Spender, kind: Kind, count: number): boolean {

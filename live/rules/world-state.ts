@@ -241,7 +241,7 @@ export class WorldState {
 }
 
 /** How many rooms are read at a time. */
-const PAGE = 500;
+const ROOMS_PER_READ = 500;
 
 /** The states of the worlds with connections. */
 export class WorldStates {
@@ -324,9 +324,9 @@ export class WorldStates {
     let read: Versioned<RoomValue>[];
     let page = 1;
     do {
-      read = await this.#store.rooms.all(id, { page: page++, pageSize: PAGE });
+      read = await this.#store.rooms.all(id, { page: page++, pageSize: ROOMS_PER_READ });
       rooms.push(...read);
-    } while (read.length === PAGE);
+    } while (read.length === ROOMS_PER_READ);
     const program = await this.#store.program.get(id);
     const stages = stagesOf(program, this.#clock.date());
     const shown = withStages(rooms, stages);

@@ -1,7 +1,7 @@
 import type { Connection } from "./connection.js";
 
 /** How long a client may take nothing while something waits for it, in milliseconds. */
-const LONGEST_STALL = 30_000;
+const STALL_TIMEOUT_MS = 30_000;
 
 /** The progress of a connection that has unsent data. */
 interface Stall {
@@ -58,7 +58,7 @@ export class Backlog {
       } else if (left !== stall.left) {
         stall.left = left;
         stall.looks = 0;
-      } else if (++stall.looks * interval >= LONGEST_STALL) {
+      } else if (++stall.looks * interval >= STALL_TIMEOUT_MS) {
         this.#stalls.delete(connection);
         connection.dropAsSlow();
       }

@@ -282,7 +282,7 @@ export class Connection {
 }
 
 /** How long a message waits for pushes that those before it have caused, in milliseconds. */
-const LONGEST_WAIT = 250;
+const PUSH_WAIT_TIMEOUT_MS = 250;
 
 /** A message as it arrived. */
 export interface Message {
@@ -429,7 +429,7 @@ class MessageLoop {
     const caused = this.#caused.splice(0);
     const pushed = Promise.all([...caused, this.#owner.outgoing.known]);
     return new Promise((resolve) => {
-      const stop = this.#ports.clock.after(LONGEST_WAIT, resolve);
+      const stop = this.#ports.clock.after(PUSH_WAIT_TIMEOUT_MS, resolve);
       const goOn = () => {
         stop();
         resolve();

@@ -16,8 +16,8 @@ type EndReason =
   "world.unknown_world" | "auth.expired_token" | "auth.invalid_token" | "auth.denied";
 
 /** How long a client may take to read its last frame before the connection closes, in milliseconds. */
-const RELOAD_DELAY = 2000;
-const REPLACED_DELAY = 500;
+const RELOAD_DELAY_MS = 2000;
+const REPLACED_DELAY_MS = 500;
 
 /**
  * Why a user may not stay in a world; undefined if they may.
@@ -58,7 +58,7 @@ export function reload(connection: Connection, first: Buffer = Buffer.alloc(0)):
   connection.finish(
     Buffer.concat([first, pushFrame("connection.reload", {})]),
     Close.normal,
-    RELOAD_DELAY,
+    RELOAD_DELAY_MS,
   );
 }
 
@@ -66,7 +66,7 @@ export function reload(connection: Connection, first: Buffer = Buffer.alloc(0)):
 export function replace(connection: Connection): void {
   const error = new LiveError("connection.replaced");
   const frame = pushFrame("error", problemOf(error));
-  connection.finish(frame, Close.normal, REPLACED_DELAY);
+  connection.finish(frame, Close.normal, REPLACED_DELAY_MS);
 }
 
 /** Makes the push that brings a connection its new rights; undefined for none. */

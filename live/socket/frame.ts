@@ -87,7 +87,7 @@ export const pushFrame = (name: string, data: unknown): Buffer => textFrame(json
 // several blocks: the shared block is compressed once, and the others are stored as they are.
 
 /** Smaller texts are sent as they are, in bytes. */
-const LEAST = 300;
+const MIN_DEFLATED_BYTES = 300;
 
 /** How many bytes a block without compression has at most. */
 const MAX_STORED = 65_535;
@@ -117,7 +117,7 @@ const blocks = new WeakMap<Buffer, Buffer>();
  * @returns the same buffer each time.
  */
 export function deflatedPiece(piece: Buffer): Buffer {
-  if (piece.length < LEAST) return piece;
+  if (piece.length < MIN_DEFLATED_BYTES) return piece;
   let deflated = pieces.get(piece);
   if (!deflated) {
     deflated = deflateFrames(piece);
@@ -135,7 +135,7 @@ function deflateFrames(piece: Buffer): Buffer {
     const begin = at + headSizeOf(piece, at);
     const end = begin + sizeIn(piece, at);
     let frame = piece.subarray(at, end);
-    if (piece[at] === WHOLE_TEXT && end - begin >= LEAST) {
+    if (piece[at] === WHOLE_TEXT && end - begin >= MIN_DEFLATED_BYTES) {
       const text = compressed(piece.subarray(begin, end)).subarray(0, -REST);
       if (text.length < end - begin) {
         frame = Buffer.concat([headOf(text.length), text]);
@@ -154,7 +154,7 @@ function deflateFrames(piece: Buffer): Buffer {
  */
 export function deflatedAnswer(frame: readonly Buffer[]): readonly Buffer[] {
   const [start, shared, after] = frame;
-  if (!shared || shared.length < LEAST) return frame;
+  if (!shared || shared.length < MIN_DEFLATED_BYTES) return frame;
   let block = blocks.get(shared);
   if (!block) blocks.set(shared, (block = compressed(shared)));
   const before = stored(start!.subarray(headSizeOf(start!, 0)));
@@ -192,7 +192,7 @@ function headOf(size: number): Buffer {
 }
 
 /** Frames that are more together are not copied for one socket, in bytes. */
-const COPIED = 16 * 1024;
+const MAX_COPIED_BYTES = 16 * 1024;
 
 /**
  * Joins the frames that are due to a socket into one piece, as one write costs less
@@ -214,7 +214,7 @@ export class Joiner {
       this.#last = frames;
       this.#joined = undefined;
     }
-    if (!this.#joined && (isSame || size <= COPIED)) {
+    if (!this.#joined && (isSame || size <= MAX_COPIED_BYTES)) {
       this.#joined = Buffer.concat(frames, size);
     }
     return this.#joined;

@@ -115,7 +115,7 @@ const MAX_WAITING = 64;
 const MAX_IDLE_FRAMES = 64;
 
 /** How long reading rests then, in milliseconds. */
-const REST = 1000;
+const READ_PAUSE_MS = 1000;
 
 interface IncomingPorts {
   readonly clock: Clock;
@@ -246,7 +246,7 @@ export class Incoming {
   #rest(): void {
     this.#resting = true;
     this.readIfRoom();
-    this.#ports.clock.after(REST, () => {
+    this.#ports.clock.after(READ_PAUSE_MS, () => {
       this.#resting = false;
       this.readIfRoom();
     });

@@ -4,13 +4,13 @@ import { leftOf } from "../../plugins/http/connections.js";
 import { Close, deflatedAnswer, deflatedPiece, Joiner, pongFrame } from "./frame.js";
 
 /** How long an answer waits until the rights of its user are known, in milliseconds. */
-const LONGEST_DOUBT = 2000;
+const RIGHTS_TIMEOUT_MS = 2000;
 
 /**
  * For how long pushes and answers may wait that were made before rights were lost, in
  * milliseconds: as long as a change of rights may take to be applied.
  */
-const LONGEST_LOSS = 1000;
+const RIGHTS_LAG_MS = 1000;
 
 /** A piece that waits to be sent. */
 interface Held {
@@ -141,7 +141,7 @@ export class Outgoing {
     let isLate = false;
     let stop = () => {};
     const late = new Promise<void>((resolve) => {
-      stop = this.#clock.after(LONGEST_DOUBT, () => {
+      stop = this.#clock.after(RIGHTS_TIMEOUT_MS, () => {
         isLate = true;
         resolve();
       });
@@ -167,7 +167,7 @@ export class Outgoing {
   /** Whether something that was made at some time may show what the user lost sight of long ago. */
   isOld(at: number): boolean {
     const from = Math.min(at, this.#lostSince);
-    return at <= this.#lostAt && this.#clock.now() - from > LONGEST_LOSS;
+    return at <= this.#lostAt && this.#clock.now() - from > RIGHTS_LAG_MS;
   }
 
   /** Forgets the pushes that wait. */
@@ -368,10 +368,10 @@ export class SocketWriter {
 }
 
 /** How many sockets are written to before other work gets its turn. */
-const SLICE = 500;
+const SOCKETS_PER_SLICE = 500;
 
 /** How long that may take, in milliseconds: the frames of a socket may be large. */
-const LONGEST_SLICE = 5;
+const MAX_SLICE_MS = 5;
 
 /** The writer of one connection. */
 interface Due {
@@ -384,7 +384,7 @@ interface PassMetrics {
 }
 
 /** After how many sockets the clock is read. */
-const LOOKED_AT = 32;
+const SOCKETS_PER_CLOCK_READ = 32;
 
 /**
  * Writes due frames to connections. All frames that become due to a socket within one
@@ -446,12 +446,12 @@ export class Pump {
   };
 
   #writeSlice(): void {
-    const end = Math.min(this.#next + SLICE, this.#due.length);
-    const latest = this.#clock.now() + LONGEST_SLICE;
+    const end = Math.min(this.#next + SOCKETS_PER_SLICE, this.#due.length);
+    const latest = this.#clock.now() + MAX_SLICE_MS;
     while (this.#next < end) {
       this.#due[this.#next++]!.flush(this.#joiner);
       this.#written++;
-      const looks = this.#next % LOOKED_AT === 0;
+      const looks = this.#next % SOCKETS_PER_CLOCK_READ === 0;
       if (looks && this.#clock.now() >= latest) return;
     }
   }

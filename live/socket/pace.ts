@@ -53,7 +53,7 @@ export class TokenBucket {
 }
 
 /** A burst of commands is this many times the rate. */
-const BURST = 6;
+const COMMAND_BURST = 6;
 
 /**
  * How fast the messages of a connection are carried out. Messages above the rate are
@@ -66,7 +66,7 @@ export class Pace {
 
   /** @param rate how many commands a second are carried out. */
   constructor(clock: Clock, rate: number) {
-    this.#commands = new TokenBucket(rate, BURST, clock);
+    this.#commands = new TokenBucket(rate, COMMAND_BURST, clock);
   }
 
   /**
@@ -76,7 +76,7 @@ export class Pace {
    */
   take(): boolean | undefined {
     if (this.#commands.take()) return true;
-    this.#refusals ??= new TokenBucket(this.#commands.rate, BURST, this.#commands.clock);
+    this.#refusals ??= new TokenBucket(this.#commands.rate, COMMAND_BURST, this.#commands.clock);
     return this.#refusals.take() ? false : undefined;
   }
 
@@ -87,10 +87,10 @@ export class Pace {
 }
 
 /** How long messages may be carried out in one turn of the event loop, in milliseconds. */
-const BUDGET = 4;
+const TURN_BUDGET_MS = 4;
 
 /** How many connections that waited go on in one turn. */
-const GOING_ON = 8;
+const RESUMED_PER_TURN = 8;
 
 /**
  * Shares the event loop between the messages of all connections and everything
@@ -111,7 +111,7 @@ export class Turns {
   take(): Promise<void> | undefined {
     const now = this.#clock.now();
     if (this.#end === 0) {
-      this.#end = now + BUDGET;
+      this.#end = now + TURN_BUDGET_MS;
       this.#clock.soon(this.#next);
     } else if (now >= this.#end) {
       return new Promise((resolve) => this.#waiting.push(resolve));
@@ -124,9 +124,9 @@ export class Turns {
       this.#end = 0;
       return;
     }
-    this.#end = this.#clock.now() + BUDGET;
+    this.#end = this.#clock.now() + TURN_BUDGET_MS;
     this.#clock.soon(this.#next);
-    for (const goOn of this.#waiting.splice(0, GOING_ON)) goOn();
+    for (const goOn of this.#waiting.splice(0, RESUMED_PER_TURN)) goOn();
   };
 }
 
@@ -134,7 +134,7 @@ export class Turns {
 const MAX_BUCKETS = 100_000;
 
 /** The number of buckets from which on full ones are removed. */
-const SWEPT = 1000;
+const SWEPT_BUCKETS = 1000;
 
 /**
  * A rate for each of many keys. A bucket is kept until it is full again: from then on it
@@ -144,7 +144,7 @@ export class Buckets {
   /** The oldest comes first. */
   readonly #buckets = new Map<string, TokenBucket>();
   /** With how many buckets the full ones are forgotten. */
-  #sweepAt = SWEPT;
+  #sweepAt = SWEPT_BUCKETS;
 
   /**
    * @param rate how many a second.
@@ -187,6 +187,6 @@ export class Buckets {
         buckets.delete(key);
       }
     }
-    this.#sweepAt = Math.min(Math.max(SWEPT, 2 * buckets.size), MAX_BUCKETS);
+    this.#sweepAt = Math.min(Math.max(SWEPT_BUCKETS, 2 * buckets.size), MAX_BUCKETS);
   }
 }

@@ -147,14 +147,14 @@ export function messageHandler({ logIn, dispatch, metrics }: MessagePorts) {
 }
 
 /** Up to how many characters a message is compared with its own JSON: to scan a text takes five times as long. */
-const SHORT = 4000;
+const MAX_COMPARED_CHARACTERS = 4000;
 
 /** The values that differ from the client's text after the payload is parsed. */
 function lossesIn({ text, elements }: Request): Faults | undefined {
   const { length } = elements;
   if (length === 1) return undefined;
   // Most clients write it as JSON.stringify() does, which loses nothing.
-  if (text.length <= SHORT && JSON.stringify(elements) === text) return undefined;
+  if (text.length <= MAX_COMPARED_CHARACTERS && JSON.stringify(elements) === text) return undefined;
   return findLosses(elementIn(text, length - 1, length))?.faults;
 }
 

@@ -17,7 +17,7 @@ import { messageHandler, type MessagePorts } from "./requests.js";
 import type { Refused } from "./upgrade.js";
 
 /** The least bound, for servers that take few websockets. */
-const LEAST = 100;
+const MIN_SOCKETS = 100;
 
 /** A websocket, with the address of its client. */
 interface Addressed {
@@ -35,7 +35,7 @@ export class Waiting {
 
   /** @param connections how many websockets the process takes; one network has a tenth of them. */
   constructor(connections: number) {
-    this.#most = Math.max(LEAST, Math.floor(connections / 10));
+    this.#most = Math.max(MIN_SOCKETS, Math.floor(connections / 10));
   }
 
   /** Whether no other websocket from an address may wait. This machine has no bound. */
@@ -69,7 +69,7 @@ export class Waiting {
 }
 
 /** How long a client may take to read about a fault of the server, in milliseconds. */
-const FATAL_DELAY = 500;
+const FATAL_DELAY_MS = 500;
 
 const problemFrame = (error: LiveError): Buffer => pushFrame("error", problemOf(error));
 
@@ -207,7 +207,7 @@ export class Sockets {
     } else {
       log.error(about, "a command failed");
       const fatal = new LiveError("server.fatal");
-      connection.finish(problemFrame(fatal), Close.fault, FATAL_DELAY);
+      connection.finish(problemFrame(fatal), Close.fault, FATAL_DELAY_MS);
     }
   }
 
@@ -241,12 +241,12 @@ export class Sockets {
 }
 
 /** In how many steps websockets are closed. */
-const STEPS = 30;
+const CLOSE_STEPS = 30;
 
 /** How long the steps take at most, in milliseconds. */
-const SPREAD = 3000;
+const CLOSE_SPREAD_MS = 3000;
 /** The same where no other process takes the clients: they only wait for the next server. */
-const SPREAD_ALONE = 300;
+const CLOSE_SPREAD_ALONE_MS = 300;
 
 /**
  * Closes all websockets in steps, each by the closing handshake. Clients connect
@@ -263,14 +263,14 @@ export async function closeAll(
   timeout: number,
   isAlone: boolean,
 ): Promise<void> {
-  const within = Math.min(isAlone ? SPREAD_ALONE : SPREAD, 0.3 * timeout);
+  const within = Math.min(isAlone ? CLOSE_SPREAD_ALONE_MS : CLOSE_SPREAD_MS, 0.3 * timeout);
   const open = [...sockets.values()];
-  const step = Math.ceil(open.length / STEPS);
+  const step = Math.ceil(open.length / CLOSE_STEPS);
   for (let i = 0; i < open.length; i += step) {
     for (const connection of open.slice(i, i + step)) {
       connection.closeAfterAnswer(Close.restart);
     }
-    if (step > 1) await sleep(clock, within / STEPS);
+    if (step > 1) await sleep(clock, within / CLOSE_STEPS);
   }
   const deadline = clock.now() + Math.min(2000, 0.3 * timeout);
   while (sockets.size > 0 && clock.now() < deadline) {

@@ -95,7 +95,7 @@ const MAX_VERIFIED = 8 * 1024 * 1024;
 const MAX_REFUSED = 1024 * 1024;
 
 /** The overhead of an entry, in characters. */
-const ENTRY = 1000;
+const ENTRY_OVERHEAD = 1000;
 
 /** How many entries of issuers are tried for one token: a world may have named the issuer of another. */
 const MAX_SOURCES = 20;
@@ -192,13 +192,13 @@ export function identification(
     }
     if (issuing.length === 0) isSignedWith(decoy, token);
     const entry = { named, tried };
-    refused.set(token, entry, 2 * token.length + tried.length + ENTRY);
+    refused.set(token, entry, 2 * token.length + tried.length + ENTRY_OVERHEAD);
     throw refusal;
   }
 
   function remembered(identity: VerifiedToken): VerifiedToken {
     const { token } = identity;
-    verified.set(signatureOf(token), identity, 2 * token.length + ENTRY);
+    verified.set(signatureOf(token), identity, 2 * token.length + ENTRY_OVERHEAD);
     return identity;
   }
 

@@ -14,22 +14,22 @@ export interface KeySet {
 }
 
 /** How long keys count without a look at the issuer, in milliseconds. */
-const FRESH = 10 * 60_000;
+const FRESH_MS = 10 * 60_000;
 
 /** How long they count while the issuer does not answer. */
-const KEPT = 24 * 3_600_000;
+const STALE_MS = 24 * 3_600_000;
 
 /** How long the next look waits, after one for an unknown key or one that failed. */
-const PAUSE = 60_000;
+const RETRY_DELAY_MS = 60_000;
 
 /** The same while there are no keys at all. */
-const FIRST_PAUSE = 5000;
+const FIRST_RETRY_DELAY_MS = 5000;
 
 /** How long known keys wait for a look at the issuer. */
 const REFRESH_WAIT_MS = 1000;
 
 /** Bounds of a look at the issuer. */
-const TIMEOUT = 10_000;
+const FETCH_TIMEOUT_MS = 10_000;
 const MAX_BYTES = 1024 * 1024;
 
 /** How many keys a set may have. Each may be tried for a token without the name of a key. */
@@ -85,7 +85,7 @@ export class KeySets {
   async get(url: string): Promise<KeySet | undefined> {
     const source = this.#sourceOf(url);
     const now = this.#now();
-    const isFresh = now < source.fetched + FRESH;
+    const isFresh = now < source.fetched + FRESH_MS;
     if (!isFresh && now >= source.retry) {
       const look = this.#look(url, source);
       await (source.set ? Promise.race([look, pause(REFRESH_WAIT_MS)]) : look);
@@ -101,7 +101,7 @@ export class KeySets {
     const source = this.#sourceOf(url);
     if (source.looking) await source.looking;
     else if (source.set === tried && this.#now() >= source.unknown) {
-      source.unknown = this.#now() + PAUSE;
+      source.unknown = this.#now() + RETRY_DELAY_MS;
       await this.#look(url, source);
     }
     const set = this.#known(source);
@@ -111,7 +111,7 @@ export class KeySets {
   /** Whether a set of keys is the present one, and fresh. */
   isCurrent(url: string, version: string): boolean {
     const source = this.#sources.get(url);
-    return source?.set?.version === version && this.#now() < source.fetched + FRESH;
+    return source?.set?.version === version && this.#now() < source.fetched + FRESH_MS;
   }
 
   #sourceOf(url: string): Source {
@@ -123,7 +123,7 @@ export class KeySets {
   }
 
   #known({ set, fetched }: Source): KeySet | undefined {
-    return this.#now() < fetched + KEPT ? set : undefined;
+    return this.#now() < fetched + STALE_MS ? set : undefined;
   }
 
   /** Asks the issuer, once at a time. It never rejects. */
@@ -137,7 +137,7 @@ export class KeySets {
           this.#sources.set(url, source, { size: size + url.length });
         },
         (error: Error) => {
-          const wait = source.set ? PAUSE : FIRST_PAUSE;
+          const wait = source.set ? RETRY_DELAY_MS : FIRST_RETRY_DELAY_MS;
           source.retry = this.#now() + wait;
           this.#ports.warn(
             `The keys of an issuer of tokens at ${url} cannot be read: ${error.message}${source.set ? " Its known keys count for a day." : ""}`,
@@ -153,7 +153,7 @@ export class KeySets {
     const { status, body } = await this.#ports.outbound.send({
       url,
       headers: { accept: "application/jwk-set+json, application/json" },
-      timeout: TIMEOUT,
+      timeout: FETCH_TIMEOUT_MS,
       maxBytes: MAX_BYTES,
     });
     if (status !== 200) throw new Error(`The answer has the status ${status}.`);

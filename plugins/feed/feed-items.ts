@@ -25,7 +25,7 @@ export interface FeedItem {
 export type FeedStore = Pick<Store, "log" | "users" | "chat" | "questions" | "polls" | "audit">;
 
 /** How many users are read at once. */
-const USERS = 200;
+const USERS_PER_READ = 200;
 
 /** Whether channels are direct, by world and channel. That never changes. */
 const direct = new Cache<boolean>(1024 * 1024);
@@ -78,8 +78,8 @@ export async function namesOf(
   const ids = [...new Set(authors.flatMap(({ user }) => user ?? []))];
   const tokens = new Set(authors.flatMap(({ token }) => token ?? []));
   const names = new Map<string, string | null>(await audit.callers(world, [...tokens]));
-  for (let i = 0; i < ids.length; i += USERS) {
-    const found = await users.getMany(world, ids.slice(i, i + USERS));
+  for (let i = 0; i < ids.length; i += USERS_PER_READ) {
+    const found = await users.getMany(world, ids.slice(i, i + USERS_PER_READ));
     for (const { id, token_id } of found) names.set(id, token_id);
   }
   return names;

@@ -26,10 +26,10 @@ interface Feeds {
 }
 
 /** How often a comment keeps proxies awake, in milliseconds. */
-const COMMENTS = 15_000;
+const COMMENT_INTERVAL_MS = 15_000;
 
 /** How often expired tokens are looked for, in milliseconds. */
-const EXPIRIES = 500;
+const EXPIRY_CHECK_INTERVAL_MS = 500;
 
 /** Streams of the change feed. */
 export default fp(
@@ -97,11 +97,11 @@ export default fp(
 
     const comments = setInterval(() => {
       for (const reader of all()) reader.comment();
-    }, COMMENTS).unref();
+    }, COMMENT_INTERVAL_MS).unref();
     const expiries = setInterval(() => {
       const now = Date.now();
       for (const reader of all()) if (reader.hasExpired(now)) reader.end();
-    }, EXPIRIES).unref();
+    }, EXPIRY_CHECK_INTERVAL_MS).unref();
 
     const endAll = () => {
       for (const feed of worlds.values()) feed.endAll();

@@ -13,7 +13,7 @@ export interface FeedPage {
 }
 
 /** How many entries are read at a time. */
-const STRETCH = 500;
+const ENTRIES_PER_READ = 500;
 
 /** How many entries one page looks at, at most. Few of them may be of the selected types. */
 const MAX_LOOKED = 10_000;
@@ -33,7 +33,7 @@ export async function readPage(
   const items: FeedItem[] = [];
   let cursor = after;
   // Nearly every entry is shown without a filter, and one tells that there are more.
-  const stretch = filter === EVERYTHING ? Math.min(limit + 1, STRETCH) : STRETCH;
+  const stretch = filter === EVERYTHING ? Math.min(limit + 1, ENTRIES_PER_READ) : ENTRIES_PER_READ;
   for (let looked = 0; looked < MAX_LOOKED; looked += stretch) {
     const { entries } = await store.log.since(world, cursor, stretch);
     items.push(...(await itemsOf(store, world, entries, filter)));

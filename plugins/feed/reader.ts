@@ -8,7 +8,7 @@ import { readPage } from "./page.js";
 export const MAX_BEHIND = 1024 * 1024;
 
 /** How many old entries are read at a time. */
-const PAGE = 200;
+const ENTRIES_PER_READ = 200;
 
 /** The events of an event stream. */
 export const encoded = (items: readonly FeedItem[]): Buffer =>
@@ -102,7 +102,7 @@ export class Reader {
         this.#world,
         this.#cursor,
         this.filter,
-        PAGE,
+        ENTRIES_PER_READ,
       );
       if (this.#isOver) return;
       this.#cursor = cursor;

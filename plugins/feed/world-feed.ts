@@ -5,7 +5,7 @@ import { type FeedItem, type FeedStore, isErasing, itemsOf } from "./feed-items.
 import { encoded, type Live, type Reader } from "./reader.js";
 
 /** How many entries are made ready together. */
-const BATCH = 500;
+const BATCH_ENTRIES = 500;
 
 /** How many entries may wait. Beyond that, readers begin again from the log. */
 const MAX_WAITING = 20_000;
@@ -15,11 +15,11 @@ const MAX_WAITING = 20_000;
  * at most: a write to a socket costs the same whatever its size.
  */
 const GATHER = 0.2;
-const LONGEST_GATHER = 250;
+const MAX_GATHER_MS = 250;
 
 /** The first and the longest pause after a read that failed, in milliseconds. */
-const FIRST_PAUSE = 50;
-const LONGEST_PAUSE = 1000;
+const FIRST_RETRY_DELAY_MS = 50;
+const MAX_RETRY_DELAY_MS = 1000;
 
 /** The entries after which callers may have lost their rights. */
 const RIGHTS = new Set<Entry["type"]>([
@@ -107,11 +107,11 @@ export class WorldFeed implements Live {
 
   async #run(): Promise<void> {
     while (this.#waiting.length > 0) {
-      const entries = this.#waiting.splice(0, BATCH);
+      const entries = this.#waiting.splice(0, BATCH_ENTRIES);
       if (entries.some(({ type }) => RIGHTS.has(type))) await this.#check();
       const items = await this.#presentItems(entries);
       this.#position = entries.at(-1)!.seq;
-      const pause = Math.min(GATHER * this.#send(items), LONGEST_GATHER);
+      const pause = Math.min(GATHER * this.#send(items), MAX_GATHER_MS);
       if (pause >= 1) await sleep(pause, undefined, { ref: false });
     }
     this.#isRunning = false;
@@ -141,7 +141,7 @@ export class WorldFeed implements Live {
   }
 
   async #itemsOf(entries: readonly Entry[]): Promise<FeedItem[]> {
-    for (let pause = FIRST_PAUSE; ; pause = Math.min(2 * pause, LONGEST_PAUSE)) {
+    for (let pause = FIRST_RETRY_DELAY_MS; ; pause = Math.min(2 * pause, MAX_RETRY_DELAY_MS)) {
       try {
         return await itemsOf(this.#store, this.#world, await this.#present(entries));
       } catch (error) {

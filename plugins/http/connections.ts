@@ -137,7 +137,7 @@ export default fp<{ closeTimeout: number }>(
 
     const stalls = new Stalls(connections, owesAnswer);
     app.decorate("stalls", stalls);
-    const looking = setInterval(() => stalls.look(), LOOK).unref();
+    const looking = setInterval(() => stalls.look(), STALL_CHECK_INTERVAL_MS).unref();
     app.addHook("onClose", async () => clearInterval(looking));
 
     // This server is no proxy. Without a listener Node.js would close the
@@ -245,7 +245,7 @@ function end(socket: Socket, status: string): void {
 }
 
 /** How long a client may keep a connection after its last answer, in milliseconds. */
-const LINGER = 3000;
+const LINGER_MS = 3000;
 
 /** Ends a connection with its last answer, also if the client keeps its side open. */
 export function endWith(socket: Duplex, answer = ""): void {
@@ -253,15 +253,15 @@ export function endWith(socket: Duplex, answer = ""): void {
   // Only a server that reads sees the client end the connection. Unread bytes would
   // also make the system reset it, and the client would lose the answer.
   socket.resume();
-  const timeout = setTimeout(() => socket.destroy(), LINGER).unref();
+  const timeout = setTimeout(() => socket.destroy(), LINGER_MS).unref();
   socket.once("close", () => clearTimeout(timeout));
 }
 
 /** How long a client may take nothing while something waits for it, in milliseconds. */
-const LONGEST_STALL = 30_000;
+const STALL_TIMEOUT_MS = 30_000;
 
 /** How often {@link Stalls.look} is called, in milliseconds. */
-export const LOOK = 5000;
+export const STALL_CHECK_INTERVAL_MS = 5000;
 
 /** The progress of a connection that has unsent data. */
 interface Stall {
@@ -310,7 +310,7 @@ class Stalls {
       if (left === 0) this.#stalls.delete(socket);
       else if (stall?.left !== left) {
         this.#stalls.set(socket, { left, looks: 0 });
-      } else if (++stall.looks * LOOK >= LONGEST_STALL) {
+      } else if (++stall.looks * STALL_CHECK_INTERVAL_MS >= STALL_TIMEOUT_MS) {
         socket.destroy();
       }
     }

@@ -12,7 +12,7 @@ declare module "fastify" {
   }
 }
 
-const MINUTE = 60_000;
+const MINUTE_MS = 60_000;
 
 interface GuestLimit {
   perMinute: number;
@@ -52,7 +52,7 @@ export class Guests {
     const network = networkOf(address);
     if (network === undefined) return true;
     if (await this.#users.find(world, { clientId })) return true;
-    return this.#tally.count(network, MINUTE).count <= this.#perMinute;
+    return this.#tally.count(network, MINUTE_MS).count <= this.#perMinute;
   }
 }
 

@@ -26,7 +26,7 @@ declare module "fastify" {
 }
 
 /** The least time between two lines of the log about an overload, in milliseconds. */
-const LOG_INTERVAL = 10_000;
+const LOG_INTERVAL_MS = 10_000;
 
 /** Makes the refusal of a server that is too busy. */
 type TooBusy = (why: string) => Refusal;
@@ -43,7 +43,7 @@ export default fp<{ load?: LoadLimits | undefined }>(
 
     const tooBusy: TooBusy = (why) => {
       const now = performance.now();
-      if (now - lastLogged > LOG_INTERVAL) {
+      if (now - lastLogged > LOG_INTERVAL_MS) {
         lastLogged = now;
         app.log.warn(`turning requests away: ${why}`);
       }
@@ -145,7 +145,7 @@ function boundBy(
 }
 
 /** How often the delay of the event loop is sampled, in milliseconds. */
-const RESOLUTION = 10;
+const SAMPLE_INTERVAL_MS = 10;
 
 /**
  * Measures the delay of the event loop. @fastify/under-pressure does so, too, but
@@ -157,12 +157,12 @@ const RESOLUTION = 10;
  * @returns the average delay in the last interval, in milliseconds.
  */
 export function watchEventLoop(app: FastifyInstance, interval: number): () => number {
-  const histogram = monitorEventLoopDelay({ resolution: RESOLUTION });
+  const histogram = monitorEventLoopDelay({ resolution: SAMPLE_INTERVAL_MS });
   histogram.enable();
   let delay = 0;
   const timer = setInterval(() => {
     const { mean } = histogram;
-    delay = Number.isNaN(mean) ? Infinity : mean / 1e6 - RESOLUTION;
+    delay = Number.isNaN(mean) ? Infinity : mean / 1e6 - SAMPLE_INTERVAL_MS;
     histogram.reset();
   }, interval).unref();
   app.addHook("onClose", async () => {

@@ -12,7 +12,7 @@ declare module "fastify" {
 }
 
 /** How long the calls of a caller add up, in milliseconds. */
-const MINUTE = 60_000;
+const MINUTE_MS = 60_000;
 
 /** How many keys are counted at a time; the least recently counted is forgotten first. */
 const MAX_KEYS = 5000;
@@ -54,7 +54,7 @@ export interface RateLimit {
 export function limitRate({ perMinute, what, keyOf }: RateLimit): onRequestAsyncHookHandler {
   const tally = new Tally();
   return async function limitRate(request) {
-    const { count, ttl } = tally.count(keyOf(request), MINUTE);
+    const { count, ttl } = tally.count(keyOf(request), MINUTE_MS);
     if (count <= perMinute) return;
     throw new Refusal(429, `Too many ${what}. Try again later.`, {
       "retry-after": String(Math.ceil(ttl / 1000)),

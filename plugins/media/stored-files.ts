@@ -18,13 +18,13 @@ declare module "fastify" {
 }
 
 /** After how many milliseconds a sweep that failed is tried again. */
-const SWEEP_AGAIN = 10_000;
+const SWEEP_RETRY_DELAY_MS = 10_000;
 
 /** A stored file never changes under its URL. */
 const FOREVER = "public, max-age=31536000, immutable";
 
 /** For how many seconds an address still works when a client last takes it from its cache. */
-const LINK_REST = 600;
+const LINK_MARGIN_SECONDS = 600;
 
 /**
  * Whether a file may run scripts. A bucket cannot send the policy that forbids scripts,
@@ -62,7 +62,7 @@ export default fp(
           type: this.getHeader("content-type") as string,
           cacheControl: FOREVER,
         });
-        const kept = Math.max(0, seconds - LINK_REST);
+        const kept = Math.max(0, seconds - LINK_MARGIN_SECONDS);
         this.header("cache-control", `private, max-age=${kept}`);
         return this.removeHeader("content-type").redirect(url);
       }
@@ -98,7 +98,7 @@ export default fp(
     let isClosed = false;
     let hasFailed = false;
     async function sweep(): Promise<void> {
-      let next = SWEEP_AGAIN;
+      let next = SWEEP_RETRY_DELAY_MS;
       try {
         next = await files.sweep((key) => app.store.files.has(key));
         hasFailed = false;

@@ -37,10 +37,10 @@ export interface OutboundOptions {
 }
 
 /** How long the look-up of a name may take when a person enters it, in milliseconds. */
-const CHECK = 3000;
+const LOOKUP_TIMEOUT_MS = 3000;
 
 /** How long a connection may stay open without a request, in milliseconds. */
-const IDLE = 4000;
+const IDLE_TIMEOUT_MS = 4000;
 
 /**
  * Sends every request that goes to an address that a user named, and to no address
@@ -70,7 +70,7 @@ export class Outbound {
     if ("fault" in target) return target.fault;
     if (!target.isName || this.#allow.hasName(target.host)) return undefined;
     const isPlain = target.url.protocol === "http:";
-    const found = await withTimeout(this.#resolve(target.host), CHECK).catch(
+    const found = await withTimeout(this.#resolve(target.host), LOOKUP_TIMEOUT_MS).catch(
       (): LookupAddress[] => [],
     );
     const isAllowed = found.every(({ address }) => this.#allow.permits(address, isPlain));
@@ -121,8 +121,8 @@ export class Outbound {
     const secure = buildConnector({ ...common, lookup: this.#lookup(false) });
     const plain = buildConnector({ ...common, lookup: this.#lookup(true) });
     return new Agent({
-      keepAliveTimeout: IDLE,
-      keepAliveMaxTimeout: IDLE,
+      keepAliveTimeout: IDLE_TIMEOUT_MS,
+      keepAliveMaxTimeout: IDLE_TIMEOUT_MS,
       connect: (options, done) => (options.protocol === "https:" ? secure : plain)(options, done),
     });
   }

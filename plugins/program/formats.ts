@@ -7,10 +7,10 @@ import type { ExportedProgram } from "./exports/exported-program.js";
 import type { Done, ImportPorts, ImportTask, Question, Task } from "./tasks.js";
 
 /** How long a document may keep the thread busy, in milliseconds. Ten megabytes take about one second. */
-const LONGEST = 30_000;
+const THREAD_TIMEOUT_MS = 30_000;
 
 /** The memory of the thread, in MiB. */
-const MEMORY = 512;
+const THREAD_MEMORY_MIB = 512;
 
 /** How many exports of a world may wait: one for each group of readers who see something else. */
 const MOST_EXPORTS = 16;
@@ -22,7 +22,7 @@ export class Formats {
   readonly #writing = new Turns("exports of programs", { atOnce: 1, waiting: MOST_EXPORTS });
 
   /** @param longest how long a document may take, in milliseconds. */
-  constructor(readonly longest = LONGEST) {}
+  constructor(readonly longest = THREAD_TIMEOUT_MS) {}
 
   /**
    * Reads a document for a world, and imports it. It is compared in the thread, so nobody waits for that.
@@ -69,7 +69,7 @@ export class Formats {
     gone: AbortSignal | undefined,
     answer?: (question: Question) => Promise<unknown>,
   ): Promise<ImportResult | string> {
-    const bounds = { longest: this.longest, memory: MEMORY };
+    const bounds = { longest: this.longest, memory: THREAD_MEMORY_MIB };
     const done = await turns
       .run(world, gone, (ended) => inThread<Done>(THREAD, task, ended, bounds, answer))
       .catch((error: unknown) => {

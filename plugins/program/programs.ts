@@ -19,7 +19,7 @@ import { isZone } from "./formats/zones.js";
 import type { ImportPorts } from "./tasks.js";
 
 /** How many bytes of exports are kept: more than the largest calendar has, which takes seconds to write. */
-const KEPT = 96 * 1024 * 1024;
+const MAX_CACHED_BYTES = 96 * 1024 * 1024;
 
 /** How often an import is planned at most, as the world changed meanwhile. */
 const MOST_PLANS = 5;
@@ -83,7 +83,7 @@ export interface Sender {
 /** Reads whole programs into the store, and writes them out of it. */
 export class Programs {
   readonly #written = new LRUCache<string, Buffer>({
-    maxSize: KEPT,
+    maxSize: MAX_CACHED_BYTES,
     sizeCalculation: ({ length }) => length + 1,
   });
   /** The exports that are being written, so that a crowd waits for one. */

@@ -160,10 +160,10 @@ const isGone = ({ deleted, moderation_state: state }: UserRecord): boolean =>
   deleted === true || state === "banned";
 
 /** How long before its beginning a favorite is announced, in milliseconds. */
-const BEFORE = 5 * 60_000;
+const ANNOUNCED_BEFORE_MS = 5 * 60_000;
 
 /** How many people with the same favorite are read at a time. */
-const AT_ONCE = 500;
+const USERS_PER_READ = 500;
 
 /**
  * The notices of favorites that begin soon, once for each time of a session. What cannot be read
@@ -171,7 +171,7 @@ const AT_ONCE = 500;
  */
 export async function* favoritesSoon(store: Store, now: number): AsyncGenerator<readonly Notice[]> {
   const sessions = new Map<string, [DueFavorite, ...DueFavorite[]]>();
-  for (const due of await store.push.due(now, now + BEFORE)) {
+  for (const due of await store.push.due(now, now + ANNOUNCED_BEFORE_MS)) {
     const place = `${due.world} ${due.claim}`;
     const known = sessions.get(place);
     if (known) known.push(due);
@@ -196,8 +196,8 @@ async function noticesOf(
   const place = roomId === null ? "program" : `rooms/${roomId}`;
   const texts = { title: cut(title, MAX_TITLE), body: cut(world.title, MAX_TITLE) };
   const notices: Notice[] = [];
-  for (let i = 0; i < favorites.length; i += AT_ONCE) {
-    const ids = favorites.slice(i, i + AT_ONCE).map(({ user }) => user);
+  for (let i = 0; i < favorites.length; i += USERS_PER_READ) {
+    const ids = favorites.slice(i, i + USERS_PER_READ).map(({ user }) => user);
     const endpoints = endpointsByUser(await store.push.of(id, ids));
     for (const user of await store.users.getMany(id, ids)) {
       if (!sight.isFor(user)) continue;

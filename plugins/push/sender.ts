@@ -11,7 +11,7 @@ import { type Outbound, OutboundError } from "../outbound/outbound.js";
 import type { Notice } from "./notices.js";
 
 /** How many notifications are prepared at a time; how many of them, and how many messages, may wait. */
-const AT_ONCE = 4;
+const PREPARED_AT_ONCE = 4;
 const MAX_WAITING = 5000;
 
 /** How many messages are sent at a time: to all push services, and to one. */
@@ -24,20 +24,20 @@ const MAX_SENT_TO_ONE = 4;
  */
 const MAX_WAITING_FOR_ONE = 1000;
 const SHARE_OF_CROWD = 0.5;
-const LOOK_FOR_ROOM = 100;
+const ROOM_CHECK_INTERVAL_MS = 100;
 
 /** How often it is logged that messages were dropped, in milliseconds. */
-const REPORT = 10_000;
+const REPORT_INTERVAL_MS = 10_000;
 
 /** How long nothing goes to a push service that did not answer in time, in milliseconds. */
-const PAUSE = 60_000;
+const SERVICE_PAUSE_MS = 60_000;
 const MAX_PAUSED = 1000;
 
 /**
  * For how long a signature for a push service counts, in milliseconds: a day is the most (RFC 8292,
  * section 2). It is used for half of that time.
  */
-const SIGNED = 12 * 3_600_000;
+const SIGNATURE_LIFETIME_MS = 12 * 3_600_000;
 const MAX_SIGNATURES = 1000;
 
 /** How long a push service may take, in milliseconds, and how much of its answer is read. */
@@ -45,7 +45,7 @@ const PUSH_TIMEOUT_MS = 10_000;
 const MAX_ANSWER = 16 * 1024;
 
 /** How long a push service keeps a message for a browser that is away, in seconds. */
-const TTL = 3600;
+const TTL_SECONDS = 3600;
 
 type WebPush = Pick<typeof import("web-push"), "getVapidHeaders">;
 
@@ -61,15 +61,18 @@ export interface SenderParts {
 /** Sends messages to push services. */
 export class PushSender {
   readonly #parts: SenderParts;
-  readonly #work = pLimit(AT_ONCE);
+  readonly #work = pLimit(PREPARED_AT_ONCE);
   readonly #sending = pLimit(MAX_SENT);
   /** By host, so that one that is slow holds up no other. */
   readonly #hosts = new Map<string, LimitFunction>();
   /** How many messages wait for their hosts. */
   #waiting = 0;
   /** Hosts that did not answer. */
-  readonly #paused = new LRUCache<string, true>({ max: MAX_PAUSED, ttl: PAUSE });
-  readonly #signed = new LRUCache<string, string>({ max: MAX_SIGNATURES, ttl: SIGNED / 2 });
+  readonly #paused = new LRUCache<string, true>({ max: MAX_PAUSED, ttl: SERVICE_PAUSE_MS });
+  readonly #signed = new LRUCache<string, string>({
+    max: MAX_SIGNATURES,
+    ttl: SIGNATURE_LIFETIME_MS / 2,
+  });
   /** How many messages were dropped since that was logged. */
   #dropped = 0;
   #report: NodeJS.Timeout | undefined;
@@ -113,7 +116,7 @@ export class PushSender {
       for (const endpoint of notice.endpoints) {
         const { host } = new URL(endpoint);
         while (!this.#isClosed && !this.#hasRoom(host, SHARE_OF_CROWD)) {
-          await sleep(LOOK_FOR_ROOM, undefined, { ref: false });
+          await sleep(ROOM_CHECK_INTERVAL_MS, undefined, { ref: false });
         }
         this.#queue(notice, endpoint);
       }
@@ -129,7 +132,7 @@ export class PushSender {
   /** Counts a message that is not sent, and logs how many there were, not too often. */
   #drop(): void {
     this.#dropped++;
-    this.#report ??= setTimeout(() => this.#reportNow(), REPORT).unref();
+    this.#report ??= setTimeout(() => this.#reportNow(), REPORT_INTERVAL_MS).unref();
   }
 
   #reportNow(): void {
@@ -185,7 +188,7 @@ export class PushSender {
     const payload = JSON.stringify({ ...texts, url, tag: name });
     const { default: webPush } = await import("web-push");
     const request = webPush.generateRequestDetails({ endpoint, keys: { p256dh, auth } }, payload, {
-      TTL,
+      TTL_SECONDS,
       urgency: "high",
     });
     const authorization = this.#authorization(
@@ -236,7 +239,7 @@ export class PushSender {
       publicKey,
       privateKey,
       "aes128gcm",
-      Math.floor((Date.now() + SIGNED) / 1000),
+      Math.floor((Date.now() + SIGNATURE_LIFETIME_MS) / 1000),
     );
     this.#signed.set(name, Authorization);
     return Authorization;

@@ -25,7 +25,7 @@ declare module "fastify" {
 }
 
 /** How often favorites that begin soon are looked for, in milliseconds. */
-const LOOK = 20_000;
+const FAVORITES_INTERVAL_MS = 20_000;
 
 /** Sends messages to browsers whose page is closed. */
 export default fp<{ publicUrl?: string | undefined }>(
@@ -67,7 +67,7 @@ export default fp<{ publicUrl?: string | undefined }>(
           isLooking = false;
         }
       });
-    }, LOOK);
+    }, FAVORITES_INTERVAL_MS);
     timer.unref();
     app.addHook("onClose", async () => {
       unsubscribe();

@@ -5,14 +5,14 @@ import type { World } from "../../schemas/worlds.js";
 import type { Outbound } from "../outbound/outbound.js";
 
 /** Bounds of a request to a provider. */
-const TIMEOUT = 10_000;
+const REQUEST_TIMEOUT_MS = 10_000;
 const MAX_BYTES = 1024 * 1024;
 
 /** How long what a provider says of itself counts, in milliseconds. */
-const KNOWN = 10 * 60_000;
+const METADATA_AGE_MS = 10 * 60_000;
 
 /** How long a provider that does not answer is left alone. */
-const PAUSE = 5000;
+const RETRY_DELAY_MS = 5000;
 
 /** How many providers are known at a time. */
 const MAX_PROVIDERS = 500;
@@ -23,7 +23,7 @@ export class ProviderClients {
   readonly #warn: (line: string) => void;
   readonly #known = new LRUCache<string, Promise<Configuration[]>>({
     max: MAX_PROVIDERS,
-    ttl: KNOWN,
+    ttl: METADATA_AGE_MS,
   });
 
   /** @param warn gets a line about a provider that cannot be used. */
@@ -44,7 +44,7 @@ export class ProviderClients {
       this.#known.set(key, known);
       known.catch((error: Error) => {
         this.#warn(`The provider ${provider.issuer} cannot be used to sign in: ${error.message}`);
-        this.#known.set(key, known, { ttl: PAUSE });
+        this.#known.set(key, known, { ttl: RETRY_DELAY_MS });
       });
     }
     return known;
@@ -90,7 +90,7 @@ const fetchBy =
       method: method === "POST" ? "POST" : "GET",
       headers,
       ...(form !== undefined && { body: form }),
-      timeout: TIMEOUT,
+      timeout: REQUEST_TIMEOUT_MS,
       maxBytes: MAX_BYTES,
     });
     const type = answer.headers["content-type"];

@@ -36,7 +36,7 @@ export interface ImageJob extends Image {
 export type ImageOutcome = "done" | "refused" | "large" | "full" | "unusable";
 
 /** After how many milliseconds without work the image process ends. */
-const IDLE = 10_000;
+const IDLE_TIMEOUT_MS = 10_000;
 
 /** How long an image may take, in milliseconds. */
 const IMAGE_TIMEOUT_MS = 60_000;
@@ -112,7 +112,7 @@ export class ImageCleaner {
       if (outcome === "large") throw new FileRefusal("file.size");
       if (outcome !== "done") throw new StoreError(outcome, "image not written");
     } finally {
-      this.#idle = setTimeout(() => this.close(), IDLE).unref();
+      this.#idle = setTimeout(() => this.close(), IDLE_TIMEOUT_MS).unref();
     }
   }
 
@@ -202,7 +202,7 @@ export const MAX_PIXELS = 100_000_000;
  * An image counts as at least this many pixels, as its header may understate them: the
  * screen of a GIF may be smaller than its frames, or empty.
  */
-const SMALL = 1_000_000;
+const MIN_COUNTED_PIXELS = 1_000_000;
 
 const headers = { gif: GIF, jpeg: JPG, png: PNG, webp: WEBP };
 
@@ -210,12 +210,12 @@ const headers = { gif: GIF, jpeg: JPG, png: PNG, webp: WEBP };
  * How many pixels an image declares, over all frames. No decoder runs here; the
  * image process refuses an image that has more.
  * @param head its first {@link HEAD} bytes.
- * @returns at least {@link SMALL}, and {@link MAX_PIXELS} if the head is not enough.
+ * @returns at least {@link MIN_COUNTED_PIXELS}, and {@link MAX_PIXELS} if the head is not enough.
  */
 export function pixelsOf(format: ImageFormat, head: Buffer): number {
   try {
     const { width, height } = headers[format].calculate(head);
-    return Math.max(SMALL, width * height * framesOf(format, head));
+    return Math.max(MIN_COUNTED_PIXELS, width * height * framesOf(format, head));
   } catch {
     return MAX_PIXELS;
   }

@@ -159,7 +159,7 @@ const previewOf = ({ name, organization, picture }: Speaker): PreviewSpeaker => 
 const FRAMES = new Set(["livestream.iframe", "page.iframe"]);
 
 /** How many rooms are looked through at once. */
-const PAGE = 200;
+const ROOMS_PER_READ = 200;
 
 /**
  * Whether a room frames a page that its host calls a call (`call: true`). Which sites these are
@@ -167,10 +167,10 @@ const PAGE = 200;
  */
 export async function hasCalls({ rooms }: Pick<Store, "rooms">, world: string): Promise<boolean> {
   for (let page = 1; ; page++) {
-    const found = await rooms.all(world, { page, pageSize: PAGE });
+    const found = await rooms.all(world, { page, pageSize: ROOMS_PER_READ });
     const modules = found.flatMap(({ value }) => value.module_config);
     const isCall = ({ config }: Record<string, unknown>) => fieldOf(config, "call") === true;
     if (modules.some((it) => FRAMES.has(it.type) && isCall(it))) return true;
-    if (found.length < PAGE) return false;
+    if (found.length < ROOMS_PER_READ) return false;
   }
 }

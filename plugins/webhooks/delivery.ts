@@ -7,18 +7,18 @@ import { delayAfter, givesUp, type Message, signed } from "./message.js";
 import type { Source } from "./source.js";
 
 /** How many requests a process begins in a second, at most: each takes time that attendees wait for. */
-const RATE = 500;
+const REQUESTS_PER_SECOND = 500;
 
 /** How many may begin at once after a pause. */
-const BURST = 20;
+const REQUEST_BURST = 20;
 
 /** How often waiting requests get their turn, in milliseconds. */
-const STEP = 10;
+const TURN_INTERVAL_MS = 10;
 
 /** Lets requests begin at a bounded rate, in the order in which they asked. */
 export class Pace {
   readonly #waiting: (() => void)[] = [];
-  #left = BURST;
+  #left = REQUEST_BURST;
   #seen = performance.now();
   #timer: NodeJS.Timeout | undefined;
 
@@ -33,15 +33,15 @@ export class Pace {
   #serve(): void {
     this.#timer = undefined;
     const now = performance.now();
-    const earned = ((now - this.#seen) * RATE) / 1000;
-    this.#left = Math.min(BURST, this.#left + earned);
+    const earned = ((now - this.#seen) * REQUESTS_PER_SECOND) / 1000;
+    this.#left = Math.min(REQUEST_BURST, this.#left + earned);
     this.#seen = now;
     while (this.#left >= 1 && this.#waiting.length > 0) {
       this.#left--;
       this.#waiting.shift()!();
     }
     if (this.#waiting.length > 0) {
-      this.#timer = setTimeout(() => this.#serve(), STEP).unref();
+      this.#timer = setTimeout(() => this.#serve(), TURN_INTERVAL_MS).unref();
     }
   }
 }
@@ -86,10 +86,10 @@ export async function send(
 }
 
 /** How often the position is stored while entries are delivered, in milliseconds. */
-const SAVE = 500;
+const CURSOR_INTERVAL_MS = 500;
 
 /** The same while no entry is of its types: a position that lags by these costs only a read. */
-const SAVE_OTHERS = 60_000;
+const IDLE_CURSOR_INTERVAL_MS = 60_000;
 
 /** For how long a holder may deliver after its last beat, in milliseconds; see `index.ts`. */
 export const LEASE_MS = 20_000;
@@ -206,11 +206,11 @@ export class Delivery {
     if (more || this.#isOld) return;
     const isDue =
       this.#state.position !== this.#saved.position &&
-      performance.now() - this.#savedAt >= SAVE_OTHERS;
+      performance.now() - this.#savedAt >= IDLE_CURSOR_INTERVAL_MS;
     if (own.length > 0 || isDue) await this.#save();
     if (this.#isAwake) return;
     this.#isIdle = true;
-    await this.#wait(SAVE_OTHERS);
+    await this.#wait(IDLE_CURSOR_INTERVAL_MS);
     this.#isIdle = false;
   }
 
@@ -246,7 +246,7 @@ export class Delivery {
         attempts: 0,
       };
       const sinceSaved = performance.now() - this.#savedAt;
-      if (wasFailing || sinceSaved > SAVE) await this.#save();
+      if (wasFailing || sinceSaved > CURSOR_INTERVAL_MS) await this.#save();
       return true;
     }
     const attempts = this.#state.attempts + 1;

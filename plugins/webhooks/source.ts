@@ -5,13 +5,13 @@ import { type FeedStore, isErasing } from "../feed/feed-items.js";
 import { type FeedPage, readPage } from "../feed/page.js";
 
 /** How many entries are read at a time. */
-const PAGE = 50;
+const ENTRIES_PER_READ = 50;
 
 /** For how long what was read may be sent, in milliseconds: a text may be erased meanwhile. */
-const FRESH = 1000;
+const FRESH_MS = 1000;
 
 /** How long new entries gather before they are read, in milliseconds. */
-const GATHER = 20;
+const GATHER_MS = 20;
 
 /** Entries of all types, as they were read. */
 export interface SourcePage extends FeedPage {
@@ -53,7 +53,7 @@ export class Source {
       this.#timer = undefined;
       this.#pages.clear();
       this.#wake();
-    }, GATHER).unref();
+    }, GATHER_MS).unref();
   }
 
   /** Forgets which entries came, as the log may be another one. */
@@ -83,7 +83,7 @@ export class Source {
     const forget = () => {
       if (this.#pages.get(after) === page) this.#pages.delete(after);
     };
-    page.then(() => setTimeout(forget, FRESH).unref(), forget);
+    page.then(() => setTimeout(forget, FRESH_MS).unref(), forget);
     return page;
   }
 
@@ -97,10 +97,10 @@ export class Source {
     const began = performance.now();
     const floor = await store.log.floor(world);
     const from = Math.max(after, floor);
-    const page = await readPage(store, world, from, EVERYTHING, PAGE);
+    const page = await readPage(store, world, from, EVERYTHING, ENTRIES_PER_READ);
     return {
       ...page,
-      isStale: () => erasures !== this.#erasures || performance.now() - began > FRESH,
+      isStale: () => erasures !== this.#erasures || performance.now() - began > FRESH_MS,
     };
   }
 

@@ -11,10 +11,10 @@ declare module "fastify" {
 }
 
 /** How often a process looks for webhooks without a holder, in milliseconds. */
-const LOOK = 2000;
+const LEASE_CHECK_INTERVAL_MS = 2000;
 
 /** How often a holder says that it lives, in milliseconds. */
-const BEAT = 3000;
+const HEARTBEAT_INTERVAL_MS = 3000;
 
 /**
  * How long a holder may be silent before others take over, in milliseconds. It is longer than
@@ -213,8 +213,8 @@ export default fp(
       };
     }
 
-    const looking = every(LOOK, look);
-    const beating = every(BEAT, beat);
+    const looking = every(LEASE_CHECK_INTERVAL_MS, look);
+    const beating = every(HEARTBEAT_INTERVAL_MS, beat);
     app.decorate("lookForWebhooks", looking.run);
     app.addHook("onReady", async () => {
       looking.run();

@@ -22,10 +22,10 @@ import { InvalidData } from "../../schemas/validate.js";
 import { endpoint, timeIn } from "../endpoint.js";
 
 /** How many characters are sent at once. */
-const CHUNK = 16 * 1024;
+const CHUNK_CHARACTERS = 16 * 1024;
 
 /** How long records are made ready before others have their turn, in milliseconds. */
-const SLICE = 10;
+const SLICE_MS = 10;
 
 /** The tables that are sent as they are read. A client that reads slowly keeps its place. */
 const sent = new Turns("exports of this event", { atOnce: Infinity, ofWorld: 16, waiting: 0 });
@@ -171,7 +171,7 @@ async function* inSlices<T>(records: AsyncIterable<T>): AsyncGenerator<T> {
   let began = performance.now();
   for await (const record of records) {
     yield record;
-    if (performance.now() - began < SLICE) continue;
+    if (performance.now() - began < SLICE_MS) continue;
     await setImmediate();
     began = performance.now();
   }
@@ -205,7 +205,7 @@ async function* inChunks(texts: AsyncIterable<string>): AsyncGenerator<string> {
   let chunk = "";
   for await (const text of texts) {
     chunk += text;
-    if (chunk.length < CHUNK) continue;
+    if (chunk.length < CHUNK_CHARACTERS) continue;
     yield chunk;
     chunk = "";
   }

@@ -13,7 +13,7 @@ import { pushFrame } from "../../socket/frame.js";
  * The longest time that a timer waits, in milliseconds. The clock of the machine may be set
  * meanwhile, and a machine that sleeps stops timers.
  */
-const LONGEST_WAIT = 10 * 60_000;
+const MAX_TIMER_MS = 10 * 60_000;
 
 /** The ports of pushes about announcements. */
 export interface AnnouncementPushPorts {
@@ -162,7 +162,7 @@ export class AnnouncementPushes {
     );
     if (due.length === 0) return;
     const wait = Math.max(0, Math.min(...due) - now);
-    told.stopTimer = clock.after(Math.min(wait, LONGEST_WAIT), () => this.#expire(world));
+    told.stopTimer = clock.after(Math.min(wait, MAX_TIMER_MS), () => this.#expire(world));
   }
 
   #isVisible(announcement: Announcement): boolean {

@@ -135,17 +135,17 @@ export interface ChatPorts {
 }
 
 /** How many events a page has at most. */
-const MAX_PAGE = 1000;
+const MAX_PAGE_EVENTS = 1000;
 
 /** How many messages a search finds at a time. */
-const FOUND = 20;
+const SEARCH_RESULTS = 20;
 
 /** How many users a page carries, and their largest size together, in characters of JSON. */
 const MAX_USERS = 1000;
-const MAX_USERS_SIZE = 256 * 1024;
+const MAX_USERS_CHARACTERS = 256 * 1024;
 
 /** How large the users in the member events of a page may be, likewise. */
-const MAX_MEMBERS_SIZE = 4 * 1024 * 1024;
+const MAX_MEMBERS_CHARACTERS = 4 * 1024 * 1024;
 
 /** An id as clients send it. A number above every id means all events. */
 export const idOf = (id: number | string): number => Math.min(Number(id), Number.MAX_SAFE_INTEGER);
@@ -192,11 +192,11 @@ export async function pageOfSearch(
   before: number | undefined,
 ) {
   const { ports, connection, channel, world } = context;
-  const search = { query, limit: FOUND + 1, ...(before !== undefined && { before }) };
+  const search = { query, limit: SEARCH_RESULTS + 1, ...(before !== undefined && { before }) };
   const found = await ports.store.chat.search(connection.world, channel, search);
-  const page = await pageWith(ports, connection.world, world.value, found.slice(0, FOUND));
-  const users = usersFor(context, page, { limit: FOUND });
-  return { results: page.results, users: users.json, more: found.length > FOUND };
+  const page = await pageWith(ports, connection.world, world.value, found.slice(0, SEARCH_RESULTS));
+  const users = usersFor(context, page, { limit: SEARCH_RESULTS });
+  return { results: page.results, users: users.json, more: found.length > SEARCH_RESULTS };
 }
 
 interface Selection {
@@ -231,7 +231,7 @@ async function readPage(
       : await ports.store.chat.events(world, channel, {
           ...(before !== undefined && { before }),
           ...(after !== undefined && { after }),
-          limit: Math.min(limit, MAX_PAGE),
+          limit: Math.min(limit, MAX_PAGE_EVENTS),
           withoutMembers,
         });
   return pageWith(
@@ -266,7 +266,7 @@ async function pageWith(
     const { type, sender } = event;
     const member = type === "channel.member" && found.get(sender ?? "");
     if (member) size += sharedUser(member, value, now, false).text.length;
-    if (size > MAX_MEMBERS_SIZE) throw tooLarge();
+    if (size > MAX_MEMBERS_CHARACTERS) throw tooLarge();
     return { ...sentEvent(event, shownUser), type: "chat.event" as const };
   });
   const json = encoded<TypedEvent[]>(results);
@@ -325,7 +325,7 @@ function shownUsers(
     if (!user) continue;
     const shown = sharedUser(user, world, now, admin);
     size += shown.text.length;
-    if (size > MAX_USERS_SIZE) break;
+    if (size > MAX_USERS_CHARACTERS) break;
     users[id] = shown;
   }
   return { ids: new Set(Object.keys(users)), json: encoded<Record<string, PublicUser>>(users) };

@@ -10,7 +10,7 @@ import { isVolatile } from "../../rules/rights.js";
 import { publicUser } from "../../rules/shapes.js";
 
 /** A message that mentions this many users, or more, sends no notifications. */
-const TOO_MANY = 50;
+const SILENT_MENTIONS = 50;
 
 const MENTION = new RegExp(`@(${UUID})`, "gi");
 
@@ -22,7 +22,7 @@ export function mentionsIn(text: string): string[] {
   const ids = new Set<string>();
   for (const [, id] of text.matchAll(MENTION)) {
     ids.add(id!.toLowerCase());
-    if (ids.size >= TOO_MANY) return [];
+    if (ids.size >= SILENT_MENTIONS) return [];
   }
   return [...ids];
 }
@@ -42,7 +42,7 @@ export const hasName = ({ profile }: UserRecord): boolean =>
 const MAX_INVOLVED = 64;
 
 /** How large the users of one push are together, in bytes of JSON. */
-const MAX_PUSHED_SIZE = 32 * 1024;
+const MAX_PUSHED_CHARACTERS = 32 * 1024;
 
 /** The longest display name in a profile that is not sent as a whole, in characters. */
 const SHORT_NAME = 100;
@@ -132,7 +132,7 @@ export const sharedUser = (
  */
 export function fitting(users: Iterable<UserRecord>, world: World, now: number): UserRecord[] {
   const shown: UserRecord[] = [];
-  let left = MAX_PUSHED_SIZE;
+  let left = MAX_PUSHED_CHARACTERS;
   for (const user of users) {
     const { size } = knownUser(user, world, now, false);
     if (size > left && shown.length > 0) continue;

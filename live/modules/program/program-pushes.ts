@@ -27,7 +27,7 @@ import type { Connection } from "../../socket/connection.js";
 import { pushFrame } from "../../socket/frame.js";
 
 /** Changes are sent together, at most once in this time, in milliseconds. */
-const COALESCED = 300;
+const PUSH_INTERVAL_MS = 300;
 
 /** The ports of pushes about the program. */
 export interface ProgramPushPorts {
@@ -90,7 +90,7 @@ export class ProgramPushes {
   #changed(world: string): void {
     const { outboxes, pushes } = this.#ports;
     const push = () => pushes.push({ world }, (send) => this.#tell(world, send));
-    outboxes.at(world).later("program", push, { interval: COALESCED, collects: true });
+    outboxes.at(world).later("program", push, { interval: PUSH_INTERVAL_MS, collects: true });
   }
 
   async #tell(world: string, send: Send): Promise<void> {
@@ -218,7 +218,7 @@ export function encodedFor(view: View, program: Program): Buffer {
  * The longest time that a timer waits, in milliseconds. Someone may set the clock of the machine
  * meanwhile.
  */
-const LONGEST_WAIT = 10 * 60 * 1000;
+const MAX_TIMER_MS = 10 * 60 * 1000;
 
 /** The ports of the stages. */
 export interface StageTimerPorts {
@@ -346,7 +346,7 @@ export class StageTimer {
     const next = nextStage(program, now);
     watched.stopTimer();
     if (next !== undefined && this.#watched.get(world) === watched) {
-      const wait = Math.min(next - now, LONGEST_WAIT);
+      const wait = Math.min(next - now, MAX_TIMER_MS);
       watched.stopTimer = clock.after(wait, () => this.look(world));
     }
     return stagesOf(program, now);

@@ -5,10 +5,10 @@ import type { Snapshots } from "../../people/snapshots.js";
 import { pushFrame } from "../../socket/frame.js";
 
 /** How long reactions are collected before they are sent, in milliseconds. */
-const TICK = 1000;
+const FLUSH_INTERVAL_MS = 1000;
 
 /** A user counts once in this time for a room and an emoji, in milliseconds. */
-const ONCE_IN = 2000;
+const REPEAT_INTERVAL_MS = 2000;
 
 /** The ports of reactions. */
 export interface ReactionPorts {
@@ -53,7 +53,7 @@ export class Reactions {
     if (!counts) {
       this.#collected.set(room, (counts = new Map<string, number>()));
       const send = () => this.#send(world, room);
-      const options = { interval: TICK, collects: true };
+      const options = { interval: FLUSH_INTERVAL_MS, collects: true };
       this.#ports.outboxes.at(room).later("reactions", send, options);
     }
     counts.set(emoji, (counts.get(emoji) ?? 0) + 1);
@@ -61,7 +61,7 @@ export class Reactions {
 
   #forget(now: number): void {
     for (const [key, at] of this.#counted) {
-      if (now - at < ONCE_IN) return;
+      if (now - at < REPEAT_INTERVAL_MS) return;
       this.#counted.delete(key);
     }
   }

@@ -11,19 +11,20 @@ import { TokenBucket } from "../../socket/pace.js";
 type Crowd = SentRoom["users"];
 
 /** Up to this number of people are few. */
-const FEW = 10;
+const MAX_FEW_PEOPLE = 10;
 
 /** Below this number of people, their count is exact. */
-const EXACT = 100;
+const EXACT_BELOW_PEOPLE = 100;
 
 /** The crowds of a world are sent together, at most once in this time, in milliseconds. */
-const INTERVAL = 250;
+const PUSH_INTERVAL_MS = 250;
 
-const wordFor = (count: number): Crowd => (count < 1 ? "none" : count <= FEW ? "few" : "many");
+const wordFor = (count: number): Crowd =>
+  count < 1 ? "none" : count <= MAX_FEW_PEOPLE ? "few" : "many";
 
 /** A count that many people do not change with each step: of two digits. */
 const roundedCount = (count: number): number =>
-  count < EXACT ? count : Number(count.toPrecision(2));
+  count < EXACT_BELOW_PEOPLE ? count : Number(count.toPrecision(2));
 
 /** The crowds of one world. */
 interface Known {
@@ -91,7 +92,7 @@ export class Crowds {
   #lookAt(world: string, known: Known): void {
     known.isLookedAt = true;
     const look = () => this.#look(world, known);
-    this.#ports.outboxes.at(world).later("crowds", look, { interval: INTERVAL });
+    this.#ports.outboxes.at(world).later("crowds", look, { interval: PUSH_INTERVAL_MS });
   }
 
   /** Sends the crowds that are due, and looks again later. */
@@ -107,7 +108,11 @@ export class Crowds {
       if (newWords.size > 0) changes.words = this.#changes;
       known.quiet = 0;
       this.#tell(world, known, newWords, newCounts);
-    } else if (words.isSettled && counts.isSettled && ++known.quiet >= FORGOTTEN / INTERVAL) {
+    } else if (
+      words.isSettled &&
+      counts.isSettled &&
+      ++known.quiet >= FORGOTTEN / PUSH_INTERVAL_MS
+    ) {
       known.isLookedAt = false;
       words.forgetRates();
       counts.forgetRates();
@@ -160,11 +165,11 @@ function piecesOf(
 }
 
 /** How often the crowd of a room may change in a second, and how often at once. */
-const RATE = 1;
-const BURST = 4;
+const CHANGES_PER_SECOND = 1;
+const CHANGE_BURST = 4;
 
 /** After how many milliseconds without a change every rate is full again. */
-const FORGOTTEN = (BURST / RATE) * 1000;
+const FORGOTTEN = (CHANGE_BURST / CHANGES_PER_SECOND) * 1000;
 
 /** The crowds that the rooms of a world show. A rate limits the changes of each room. */
 class CrowdBoard<T> {
@@ -212,7 +217,8 @@ class CrowdBoard<T> {
    */
   take(countIn: (room: string) => number): string[] {
     return [...this.#due].filter((room) => {
-      const rate = this.#rates.get(room) ?? new TokenBucket(RATE, BURST, this.#clock);
+      const rate =
+        this.#rates.get(room) ?? new TokenBucket(CHANGES_PER_SECOND, CHANGE_BURST, this.#clock);
       this.#rates.set(room, rate);
       const isTaken = rate.take();
       if (isTaken) this.set(room, countIn(room));

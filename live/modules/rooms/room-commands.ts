@@ -40,11 +40,11 @@ export interface RoomPorts {
   readonly react: (world: string, room: string, user: string, emoji: string) => void;
 }
 
-const DAY = 24 * 3_600_000;
+const DAY_MS = 24 * 3_600_000;
 
 /** For how long a new link holds, and when it ends so soon that it is prolonged. */
-const VALID = 90 * DAY;
-const SOON = 10 * DAY;
+const INVITE_LIFETIME_MS = 90 * DAY_MS;
+const INVITE_RENEWAL_MS = 10 * DAY_MS;
 
 /** The ports of the commands about links for people without a name. */
 export interface InvitePorts {
@@ -66,7 +66,7 @@ async function link({ ports, connection, room }: RoomContext<InvitePorts>) {
   const { token } = await ports.store.invites.link(
     connection.world,
     room.value.id,
-    { now, soon: now + SOON, ends: now + VALID },
+    { now, soon: now + INVITE_RENEWAL_MS, ends: now + INVITE_LIFETIME_MS },
     connection.author,
   );
   const place = { address: connection.base, world: connection.world };
@@ -79,7 +79,7 @@ async function end({ ports, connection, room }: RoomContext<InvitePorts>) {
 }
 
 /** How many rooms are read at a time. */
-const PAGE = 500;
+const ROOMS_PER_READ = 500;
 
 const validateChanges = compileValidator(RoomChanges);
 
@@ -147,13 +147,13 @@ async function roomsFor(context: Context<RoomPorts>) {
   const { ports, connection, login, world } = context;
   const rooms: { room: RoomValue; isSeen: boolean }[] = [];
   for (let page = 1; ; page++) {
-    const selection = { page, pageSize: PAGE };
+    const selection = { page, pageSize: ROOMS_PER_READ };
     const found = await ports.store.rooms.all(connection.world, selection);
     for (const { value: room } of found) {
       const isSeen = mayInRoom(login, "room.view", world.value, room);
       rooms.push({ room, isSeen });
     }
-    if (found.length < PAGE) return rooms;
+    if (found.length < ROOMS_PER_READ) return rooms;
   }
 }
 
@@ -210,7 +210,7 @@ const MAX_VIEWERS = 1000;
 const MAX_VIEWERS_SIZE = 1024 * 1024;
 
 /** How many users are read before other work gets its turn. */
-const USERS = 50;
+const USERS_PER_SLICE = 50;
 
 /** What the people in a room do. */
 export const visits: CommandTable<"room.enter" | "room.leave" | "room.react", RoomPorts> = {
@@ -254,9 +254,9 @@ async function viewersIn(
   const viewers = new Map<string, UserRecord>();
   const inOrder = () => present.flatMap((id) => viewers.get(id) ?? []);
   let size = 0;
-  for (let i = 0; i < ids.length; i += USERS) {
+  for (let i = 0; i < ids.length; i += USERS_PER_SLICE) {
     if (i > 0) await nextTurn(clock);
-    for (const user of await store.users.getMany(world, ids.slice(i, i + USERS))) {
+    for (const user of await store.users.getMany(world, ids.slice(i, i + USERS_PER_SLICE))) {
       if (user.deleted || user.moderation_state === "banned") continue;
       if (kindOf(user) !== "person") continue;
       size += sizeOfProfile(user);

@@ -176,7 +176,7 @@ export const idsIn = (ids: readonly unknown[]): string[] => [
  * How many users are read at a time for the list of all. The store refuses pages that
  * are too large, which this many users cannot be.
  */
-const PAGE = 200;
+const USERS_PER_PAGE = 200;
 
 /** The largest list of all users, in characters of their profiles. */
 const MAX_LIST = 8 * 1024 * 1024;
@@ -238,7 +238,7 @@ async function list(context: Context<UserPorts>, payload: Commands["user.list"][
     for (let page = 1; ; page++) {
       const { users } = await ports.store.users.search(
         connection.world,
-        { page, pageSize: PAGE, banned, kind },
+        { page, pageSize: USERS_PER_PAGE, banned, kind },
         signal,
       );
       for (const user of users) {
@@ -247,7 +247,7 @@ async function list(context: Context<UserPorts>, payload: Commands["user.list"][
       }
       for (const user of users) size += sizeOfProfile(user);
       if (size > MAX_LIST) throw tooLarge();
-      if (users.length < PAGE) return { results };
+      if (users.length < USERS_PER_PAGE) return { results };
     }
   });
 }

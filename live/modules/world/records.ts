@@ -80,22 +80,22 @@ async function tokens(
 }
 
 /** How many entries the audit shows, and in how many characters at most: older ones are left out. */
-const ENTRIES = 1000;
-const MAX_AUDIT = 8 * 1024 * 1024;
+const MAX_AUDIT_ENTRIES = 1000;
+const MAX_AUDIT_CHARACTERS = 8 * 1024 * 1024;
 
 /** How many users are read at once. */
-const USERS = 200;
+const USERS_PER_READ = 200;
 
 /** How much of a name is shown, in characters. */
 const MAX_NAME = 200;
 
 async function auditLog({ ports, connection }: Context<RecordPorts>) {
   const { audit, users } = ports.store;
-  const { entries } = await audit.list(connection.world, { page: 1, pageSize: ENTRIES });
+  const { entries } = await audit.list(connection.world, { page: 1, pageSize: MAX_AUDIT_ENTRIES });
   const ids = [...new Set(entries.flatMap(({ by }) => by.user ?? []))];
   const people = new Map<string, object>();
-  for (let from = 0; from < ids.length; from += USERS) {
-    const some = ids.slice(from, from + USERS);
+  for (let from = 0; from < ids.length; from += USERS_PER_READ) {
+    const some = ids.slice(from, from + USERS_PER_READ);
     for (const user of await users.getMany(connection.world, some)) {
       const name = user.profile?.display_name;
       const shown = typeof name === "string" ? firstOf(name, MAX_NAME) : null;
@@ -108,7 +108,7 @@ async function auditLog({ ports, connection }: Context<RecordPorts>) {
   for (const entry of entries) {
     const shown = shownEntry(entry, people);
     size += JSON.stringify(shown).length;
-    if (size > MAX_AUDIT) break;
+    if (size > MAX_AUDIT_CHARACTERS) break;
     results.push(shown);
   }
   return { results };
@@ -148,7 +148,7 @@ function generate(name: ReportName) {
 }
 
 /** For how long the address of a report is good at most, in milliseconds. It ends with the token. */
-const HOUR = 3_600_000;
+const HOUR_MS = 3_600_000;
 
 async function status(
   { ports, connection, login, world, me }: Context<RecordPorts>,
@@ -161,7 +161,7 @@ async function status(
     user: me.id,
     traits: [...login.traits],
     key: login.identity.key,
-    ends: Math.min(ports.clock.date() + HOUR, (login.identity.expires ?? Infinity) * 1000),
+    ends: Math.min(ports.clock.date() + HOUR_MS, (login.identity.expires ?? Infinity) * 1000),
   });
   const path = `/api/v1/worlds/${encodeURIComponent(connection.world)}/reports/${address}/`;
   return { ready: true, result: `${connection.base}${path}` };

@@ -124,7 +124,7 @@ const kept = [
 ] as const satisfies (keyof WorldPatch)[];
 
 /** How often a patch is tried again when the world changed in between. */
-const TRIES = 5;
+const MAX_TRIES = 5;
 
 async function patchConfig(context: Context<WorldPorts>, patch: WorldPatch) {
   const { ports, connection, may } = context;
@@ -158,7 +158,7 @@ async function patchConfig(context: Context<WorldPorts>, patch: WorldPatch) {
     } catch (error) {
       const isChanged = error instanceof StoreError && error.problem === "changed";
       const now = await worlds.get(connection.world);
-      if (!isChanged || !now || tries === TRIES) throw error;
+      if (!isChanged || !now || tries === MAX_TRIES) throw error;
       world = now;
     }
   }

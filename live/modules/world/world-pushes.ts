@@ -16,13 +16,13 @@ import type { Login } from "../../socket/login-state.js";
 import { TokenBucket } from "../../socket/pace.js";
 
 /** How many bytes a second a connection gets of the states of its world, on average. */
-const RATE = 64 * 1024;
+const STATE_BYTES_PER_SECOND = 64 * 1024;
 
 /** After how many milliseconds connections whose rate is exhausted are looked at again. */
-const PAUSE = 300;
+const RETRY_DELAY_MS = 300;
 
 /** How many views have their frames kept while they are sent. Each may be large. */
-const FRAMES = 16;
+const KEPT_VIEWS = 16;
 
 /** What pushing the state of a world needs. */
 export interface WorldPushPorts {
@@ -45,8 +45,8 @@ type Sent = View | LessenedView;
 
 /** One pass over connections. Frames that many of them share are encoded once. */
 class Pass {
-  readonly states = new LRUCache<Sent, Buffer>({ max: FRAMES });
-  readonly changes = new LRUCache<Sent, Map<Told, Buffer | undefined>>({ max: FRAMES });
+  readonly states = new LRUCache<Sent, Buffer>({ max: KEPT_VIEWS });
+  readonly changes = new LRUCache<Sent, Map<Told, Buffer | undefined>>({ max: KEPT_VIEWS });
 
   /** The connections that may read the chat of some room again. */
   readonly regaining: Connection[] = [];
@@ -233,7 +233,7 @@ export class WorldPushes {
   }
 
   #lookAgain(world: string): void {
-    const options = { interval: PAUSE, collects: true };
+    const options = { interval: RETRY_DELAY_MS, collects: true };
     this.#ports.outboxes.at(world).later("slow readers", () => this.#look(world), options);
   }
 
@@ -264,6 +264,6 @@ const nothing: Differences = { rooms: [], removed: [] };
 
 /** Whether a connection has read what it got, and its rate allows for more. */
 function isDue(clock: Clock, connection: Connection, login: Login): boolean {
-  login.states ??= new TokenBucket(RATE, 1, clock);
-  return login.states.wait === 0 && connection.unsent <= RATE;
+  login.states ??= new TokenBucket(STATE_BYTES_PER_SECOND, 1, clock);
+  return login.states.wait === 0 && connection.unsent <= STATE_BYTES_PER_SECOND;
 }

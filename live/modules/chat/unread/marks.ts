@@ -11,7 +11,7 @@ const WRITE_INTERVAL_MS = 1000;
 const MAX_MARKS_PER_SECOND = 1000;
 
 /** How many marks are written at a time. */
-const SLICE = 500;
+const MARKS_PER_WRITE = 500;
 
 /** How many marks may wait when the store does not take any. Then marking is refused. */
 const MAX_PENDING = 200_000;
@@ -100,8 +100,8 @@ export class Marks {
     const marks = [...this.#byUser.values()].flatMap((own) => [...own.values()]);
     const least = (marks.length / MAX_MARKS_PER_SECOND) * 1000;
     this.#nextWrite = clock.now() + Math.max(WRITE_INTERVAL_MS, least);
-    for (let i = 0; i < marks.length; i += SLICE) {
-      const slice = marks.slice(i, i + SLICE);
+    for (let i = 0; i < marks.length; i += MARKS_PER_WRITE) {
+      const slice = marks.slice(i, i + MARKS_PER_WRITE);
       try {
         await store.chat.mark(slice);
         for (const mark of slice) this.#remove(mark);

@@ -7,7 +7,7 @@ import { pushFrame } from "../../../socket/frame.js";
 import { channelsOf, type ListedChannel, type ListPorts, type ReadState } from "./read-state.js";
 
 /** The least cost of a list, in bytes: it is read separately for each user. */
-const COST = 16 * 1024;
+const MIN_LIST_COST_BYTES = 16 * 1024;
 
 /** The ports of these lists. */
 export interface OwnChannelPorts extends ListPorts {
@@ -139,6 +139,6 @@ export class OwnChannels {
       connection.push(frame);
     }
     reader.tell(shown);
-    reader.lists.spend(Math.max(COST, size));
+    reader.lists.spend(Math.max(MIN_LIST_COST_BYTES, size));
   }
 }

@@ -232,7 +232,7 @@ const MAX_WHOLE = 256 * 1024;
 const MAX_LIST = 512 * 1024;
 
 /** The size of an entry beside its members. */
-const ENTRY = 100;
+const ENTRY_OVERHEAD = 100;
 
 /** The ports of a list. */
 export interface ListPorts extends UserReads {
@@ -325,7 +325,7 @@ function membersOf(
   for (const { id, direct } of memberships) {
     for (;;) {
       const made = direct!.flatMap((user) => show(user, short));
-      const length = made.reduce((sum, { text }) => sum + text.length, ENTRY);
+      const length = made.reduce((sum, { text }) => sum + text.length, ENTRY_OVERHEAD);
       if (size + length <= (short ? MAX_LIST : MAX_WHOLE)) {
         size += length;
         members.set(id, made);

@@ -48,7 +48,7 @@ type Entrance = Pick<Authenticated, "chat.read_pointers" | "chat.notification_co
 };
 
 /** The marks of how many users are read at a time. */
-const SLICE = 200;
+const USERS_PER_READ = 200;
 
 const noCounts = pushFrame("chat.notification_counts", {});
 
@@ -236,8 +236,8 @@ export class ReadStates {
       const users = [...this.#states.values()].flatMap((reader) =>
         reader.world === world ? reader.user : [],
       );
-      for (let i = 0; i < users.length; i += SLICE) {
-        const slice = users.slice(i, i + SLICE);
+      for (let i = 0; i < users.length; i += USERS_PER_READ) {
+        const slice = users.slice(i, i + USERS_PER_READ);
         for (const mark of await this.#ports.store.chat.marks(world, slice)) this.#apply(mark);
       }
     };
