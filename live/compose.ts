@@ -25,7 +25,7 @@ import type { RecordPorts } from "./modules/world/records.js";
 import { worldModule } from "./modules/world/world-commands.js";
 import { handEntries, ownPushes } from "./order.js";
 import { Attendance } from "./people/attendance.js";
-import { Doors } from "./people/doors.js";
+import { Arrivals } from "./people/arrivals.js";
 import { Hub } from "./people/hub.js";
 import { logIn } from "./people/login.js";
 import { Presence } from "./people/presence.js";
@@ -35,7 +35,7 @@ import { type View, WorldStates } from "./rules/world-state.js";
 import { Backlog } from "./socket/backlog.js";
 import type { Connection } from "./socket/connection.js";
 import { TICK } from "./socket/heartbeat.js";
-import { Pump } from "./socket/outgoing.js";
+import { FlushQueue } from "./socket/outgoing.js";
 import { Sockets } from "./socket/sockets.js";
 
 /** The inputs of the live layer. */
@@ -81,8 +81,8 @@ export function composeLive(parts: LiveParts) {
   );
 
   // When pushes leave.
-  const pump = new Pump(clock, metrics);
-  const outboxes = new Outboxes({ clock, log, pump });
+  const flushQueue = new FlushQueue(clock, metrics);
+  const outboxes = new Outboxes({ clock, log, flushQueue });
   const pushes = new Pushes({ clock, hub, states, outboxes });
   const backlog = new Backlog({
     most: limits.maxUnsentTotal,
@@ -92,7 +92,7 @@ export function composeLive(parts: LiveParts) {
       log.debug({ connection: connection.id }, "websocket ended for memory");
     },
   });
-  const delivery = { clock, log, hub, states, outboxes, pump, pushes };
+  const delivery = { clock, log, hub, states, outboxes, flushQueue, pushes };
 
   // Presence notifies its watchers, and they query presence.
   const crowds = new Crowds({
@@ -118,7 +118,7 @@ export function composeLive(parts: LiveParts) {
     }),
     attendance,
   );
-  const doors: Doors = new Doors({
+  const arrivals: Arrivals = new Arrivals({
     clock,
     log,
     events,
@@ -157,7 +157,7 @@ export function composeLive(parts: LiveParts) {
     ...delivery,
     store,
     random,
-    doors,
+    arrivals,
     crowdsIn,
     sealReport: parts.sealReport,
     keepChannels: (...args) => chat.channels.keepRights(...args),
@@ -179,7 +179,7 @@ export function composeLive(parts: LiveParts) {
     clock,
     store,
     rates,
-    doors,
+    arrivals,
     presence,
     react: (...args) => reactions.add(...args),
   });
@@ -216,11 +216,11 @@ export function composeLive(parts: LiveParts) {
     questions: questions.onEntry,
     "polls.lists": polls.lists.handlers,
     polls: polls.onEntry,
-    reset: { "world.reset": (event) => doors.reset(event.world) },
+    reset: { "world.reset": (event) => arrivals.reset(event.world) },
     own: ownPushes({ sockets, hub, outboxes, channels: chat.channels }),
   });
 
-  const login = { ...parts, rates, doors, states, crowdsIn, forceJoins };
+  const login = { ...parts, rates, arrivals, states, crowdsIn, forceJoins };
   const entrance = async (...who: Parameters<Entrance>) => {
     const fields: Awaited<ReturnType<Entrance>>[] = [];
     for (const { entrance } of modules) {
@@ -245,7 +245,7 @@ export function composeLive(parts: LiveParts) {
     limits,
     store,
     sockets,
-    pump,
+    flushQueue,
     backlog,
     metrics,
     logIn: (connection, payload) => logIn({ ...login, entrance }, connection, payload),
@@ -254,7 +254,7 @@ export function composeLive(parts: LiveParts) {
       runs,
     ),
     hasPeople: (world) => hub.in(world).size > 0,
-    leave: (connection) => doors.leaveWorld(connection),
+    leave: (connection) => arrivals.leaveWorld(connection),
     persist: (...args) => outboxes.persist(...args),
     onSlow: (id) => activity.count(id, "slowReaders"),
   });
@@ -270,7 +270,7 @@ export function composeLive(parts: LiveParts) {
     crowds,
     backlog,
     outboxes,
-    pump,
+    flushQueue,
     store,
     limits,
     chat,

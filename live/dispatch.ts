@@ -26,7 +26,6 @@ import type {
   Sender,
 } from "./module.js";
 import { requireInvite } from "./people/scoped.js";
-import { Losses } from "./rules/losses.js";
 import {
   chatDenied,
   invalidPayload,
@@ -44,6 +43,7 @@ import {
   mayInWorld,
   stringsInRoom,
 } from "./rules/rights.js";
+import { Losses } from "./rules/sent-state.js";
 import type { WorldStates } from "./rules/world-state.js";
 import type { Connection } from "./socket/connection.js";
 import { applyModeration, reasonToEnd, type RightsFrame, throwOut } from "./socket/endings.js";

@@ -33,7 +33,7 @@ export default fp<{ limits: LiveLimits; publicUrl?: string | undefined }>(
       // Few servers are asked for metrics.
       (await import("./live-metrics.js")).liveMetrics(registry, commands, () => ({
         sockets: live.sockets,
-        due: live.pump.waiting,
+        due: live.flushQueue.waiting,
         unsent: live.backlog.size,
         subscriptions: live.chat.channels.subscriptions.count,
         pendingMarks: live.chat.readStates.pending,

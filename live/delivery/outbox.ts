@@ -1,7 +1,7 @@
 import type { FastifyBaseLogger } from "fastify";
 import { StoreError } from "../../db/contract/store.js";
-import { type Clock, detach, nextTurn, sleep } from "../../db/runtime.js";
-import type { Pump } from "../socket/outgoing.js";
+import { detach, type Clock, nextTurn, sleep } from "../../db/runtime.js";
+import type { FlushQueue } from "../socket/outgoing.js";
 
 /** The pause before something that failed is repeated, in milliseconds. It doubles each time. */
 const FIRST_RETRY_DELAY_MS = 50;
@@ -103,7 +103,7 @@ export interface OutboxPorts {
   readonly clock: Clock;
   readonly log: FastifyBaseLogger;
   /** Writes to the sockets. A flush ends when nothing is due there. */
-  readonly pump: Pick<Pump, "waiting" | "drained">;
+  readonly flushQueue: Pick<FlushQueue, "waiting" | "drained">;
 }
 
 /** A store that failed may answer the next time. Any other error is a fault of Foyer. */
@@ -221,12 +221,12 @@ class Outbox {
   /** Waits for the next flush, which covers all that is in the queue when it begins. */
   async #flush(number: number): Promise<void> {
     if (number <= this.#flushed) return;
-    const { clock, pump } = this.#ports;
+    const { clock, flushQueue } = this.#ports;
     const rest = this.#nextFlush - clock.now();
-    const isQuiet = rest <= 0 && pump.waiting === 0;
+    const isQuiet = rest <= 0 && flushQueue.waiting === 0;
     if (!isQuiet) {
       if (rest >= 1) await sleep(clock, rest);
-      await pump.drained();
+      await flushQueue.drained();
     }
     this.#window = isQuiet
       ? MIN_FLUSH_INTERVAL_MS

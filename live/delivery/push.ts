@@ -40,7 +40,7 @@ export type Send = (frame: Buffer | FrameFor) => Promise<Sent>;
  * @param authors who caused it: the ids of users and connections.
  * @param people who were there when it was caused, as far as they still are.
  */
-export type Tell = (send: Send, authors: Authors, people: Gathering) => Promise<unknown>;
+export type PushTask = (send: Send, authors: Authors, people: Gathering) => Promise<unknown>;
 
 /** When a push leaves: by default, after what is in the queue of its place. */
 export interface Timing {
@@ -80,12 +80,12 @@ export class Pushes {
    * dropped once all people have left the world: the log may have gone back, and people who log
    * in later read the present state.
    */
-  push(audience: Audience, tell: Tell, timing: Timing = {}): void {
+  push(audience: Audience, task: PushTask, timing: Timing = {}): void {
     const { key, authors = [], isBrief, queue = audience.room ?? audience.world } = timing;
     const people = this.#ports.hub.gathering(audience.world);
     if (!people || !isAnybodyIn(people, audience, authors)) return;
     const outbox = this.#ports.outboxes.at(queue);
-    const send = (authors: Authors) => this.#send(people, audience, tell, authors);
+    const send = (authors: Authors) => this.#send(people, audience, task, authors);
     const isOver = () => people.isOver;
     const size = () => membersOf(people, audience).size;
     if (key !== undefined) outbox.latest(key, { authors, size, isOver, send });
@@ -93,7 +93,12 @@ export class Pushes {
     else outbox.add(() => send(noAuthors), { isOver });
   }
 
-  async #send(people: Gathering, audience: Audience, tell: Tell, authors: Authors): Promise<Sent> {
+  async #send(
+    people: Gathering,
+    audience: Audience,
+    task: PushTask,
+    authors: Authors,
+  ): Promise<Sent> {
     const { clock, states } = this.#ports;
     // Reads of one turn see one state, which may be older than an entry in this turn.
     await nextTurn(clock);
@@ -107,14 +112,14 @@ export class Pushes {
       const to = withAuthors(people, own, authors);
       const sent = await this.walk(state, to, (connection, view) => {
         // Some may have left since the first of them got it.
-        const isTold = own.has(connection) || authors.has(connection.id);
-        return isTold ? frameFor(connection, view) : undefined;
+        const isRecipient = own.has(connection) || authors.has(connection.id);
+        return isRecipient ? frameFor(connection, view) : undefined;
       });
       total += sent.total;
       each += sent.each;
       return sent;
     };
-    if (!people.isOver) await tell(send, authors, people);
+    if (!people.isOver) await task(send, authors, people);
     return { total, each };
   }
 

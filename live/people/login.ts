@@ -20,7 +20,7 @@ import type { Connection } from "../socket/connection.js";
 import { reasonToEnd, roomOfScreen, throwOut } from "../socket/endings.js";
 import { frameAround } from "../socket/frame.js";
 import type { Login } from "../socket/login-state.js";
-import type { Doors } from "./doors.js";
+import type { Arrivals } from "./arrivals.js";
 import { MESSAGE_BURST, type Rates } from "./rates.js";
 import { invited, requireInvite, type Scoped, type ScopePorts, screenOf } from "./scoped.js";
 
@@ -32,7 +32,7 @@ export interface LoginPorts {
   readonly identify: Identify;
   readonly guests: Guests;
   readonly rates: Rates;
-  readonly doors: Doors;
+  readonly arrivals: Arrivals;
   readonly states: WorldStates;
   readonly crowdsIn: (world: string, counting: Counting) => SentCrowds;
   /**
@@ -112,7 +112,7 @@ export async function logIn(
   // First the pushes begin, which wait for the answer. Then everything is read, so
   // that no change in between is missed.
   try {
-    await ports.doors.enterWorld(connection, login);
+    await ports.arrivals.enterWorld(connection, login);
     const user = await ports.store.users.get(connection.world, entered.id);
     if (!user || user.deleted) throw loginDenied();
     await requireInvite(ports, connection.world, scope);
@@ -126,12 +126,12 @@ export async function logIn(
     }
     const answer = await answerOf(ports, connection, login, user);
     connection.loop.afterAnswer(async () => {
-      ports.doors.opened(connection);
+      ports.arrivals.opened(connection);
       await ports.forceJoins(connection);
     });
     return answer;
   } catch (error) {
-    ports.doors.forgetLogin(connection);
+    ports.arrivals.forgetLogin(connection);
     throw error;
   }
 }
@@ -226,7 +226,7 @@ async function answerOf(
   const before = jsonOf({ "user.config": own });
   const view = connection.viewOf(state);
   // From here on, pushes hold the differences from this view.
-  if (changes) connection.login!.told = view.told;
+  if (changes) connection.login!.sentState = view.sentState;
   connection.login!.losses = undefined;
   connection.login!.listed = view;
   const fields = await fieldsFor(view);

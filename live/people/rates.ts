@@ -102,7 +102,7 @@ export class Rates {
   /** The keys name a world and a user. */
   readonly #rates: Record<Kind, Buckets>;
   /** Of each room, by the set of the connections in it. */
-  readonly #told = new WeakMap<ReadonlySet<Connection>, TokenBucket>();
+  readonly #fanout = new WeakMap<ReadonlySet<Connection>, TokenBucket>();
   /** The bytes that the guests of each network write. */
   readonly #guestBytes: Buckets;
   /** The bytes of the messages of each world. */
@@ -212,10 +212,10 @@ export class Rates {
   mayTell(world: string, room: string, size: number): boolean {
     const people = this.#ports.hub.inRoom(world, room);
     if (people.size === 0) return true;
-    let bucket = this.#told.get(people);
+    let bucket = this.#fanout.get(people);
     if (!bucket) {
       bucket = new TokenBucket(FANOUT_PER_SECOND, FANOUT_BURST, this.#ports.clock);
-      this.#told.set(people, bucket);
+      this.#fanout.set(people, bucket);
     }
     const cost = people.size * (1 + size / FANOUT_CHARACTERS);
     return bucket.take(Math.min(cost, FANOUT_PER_SECOND * FANOUT_BURST));

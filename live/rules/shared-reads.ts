@@ -25,7 +25,7 @@ interface SharedReadsOptions<K, V> {
   /** Whether this process has got all entries of a world up to a second ago. */
   readonly isCurrent: (world: string) => boolean;
   /** The room or channel whose values are mostly forgotten together. */
-  readonly placeOf: (key: K) => string;
+  readonly scopeOf: (key: K) => string;
   /** How many values are kept: some entries of the log look at all of them. */
   readonly most: number;
   /** How large they are, all together and each. A larger value is read each time. */
@@ -40,7 +40,7 @@ interface SharedReadsOptions<K, V> {
  */
 export class SharedReads<K extends ReadKey, V extends object> {
   readonly #isCurrent: (world: string) => boolean;
-  readonly #placeOf: (key: K) => string;
+  readonly #scopeOf: (key: K) => string;
   readonly #kept: LRUCache<string, Kept<K, V>>;
   /** The same values by their places. */
   readonly #places = new Map<string, Map<string, Kept<K, V>>>();
@@ -48,7 +48,7 @@ export class SharedReads<K extends ReadKey, V extends object> {
 
   constructor(options: SharedReadsOptions<K, V>) {
     this.#isCurrent = options.isCurrent;
-    this.#placeOf = options.placeOf;
+    this.#scopeOf = options.scopeOf;
     this.#kept = new LRUCache({
       max: options.most,
       maxSize: options.mostSize,
@@ -88,10 +88,10 @@ export class SharedReads<K extends ReadKey, V extends object> {
   }
 
   /** Forgets the values of a place. */
-  forgetPlace(place: string): void {
+  forgetScope(place: string): void {
     const values = this.#places.get(place);
     if (values) this.#drop(values, () => true);
-    this.#spoil((key) => this.#placeOf(key) === place);
+    this.#spoil((key) => this.#scopeOf(key) === place);
   }
 
   /** Forgets the values of a world. */
@@ -113,14 +113,14 @@ export class SharedReads<K extends ReadKey, V extends object> {
   }
 
   #note(kept: Kept<K, V>, name: string): void {
-    const place = this.#placeOf(kept.key);
+    const place = this.#scopeOf(kept.key);
     const values = this.#places.get(place);
     if (values) values.set(name, kept);
     else this.#places.set(place, new Map([[name, kept]]));
   }
 
   #lose(kept: Kept<K, V>, name: string): void {
-    const place = this.#placeOf(kept.key);
+    const place = this.#scopeOf(kept.key);
     const values = this.#places.get(place);
     // Another value of the same name may have replaced it.
     if (values?.get(name) === kept) values.delete(name);

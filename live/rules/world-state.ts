@@ -4,7 +4,6 @@ import type { Clock } from "../../db/runtime.js";
 import type { PermissionKey } from "../../schemas/plain/permissions.js";
 import { byRoom, nextChange, onStage } from "../../schemas/plain/program.js";
 import type { World } from "../../schemas/worlds.js";
-import { jsonOfSeen, LessenedView, Losses } from "./losses.js";
 import {
   addTraits,
   type Bearer,
@@ -14,9 +13,9 @@ import {
   stringsInRoom,
   stringsInWorld,
 } from "./rights.js";
+import { jsonOfSeen, LessenedView, Losses, type Seen, SentState } from "./sent-state.js";
 import { type SentCrowds, StateJson } from "./shapes.js";
 import { oncePer } from "./shared-reads.js";
-import { type Seen, Told } from "./told.js";
 
 /** A world as users with the same rights see it. It is made once for all of them. */
 export class View implements Seen {
@@ -27,7 +26,7 @@ export class View implements Seen {
   readonly managesUsers: boolean;
   /** The permissions on each room that they see, as JSON, in the order of the rooms. */
   readonly #rooms = new Map<string, string>();
-  #told: Told | undefined;
+  #sentState: SentState | undefined;
   readonly #watched = new Set<string>();
   /** The rooms that were asked for. */
   readonly #chats = new Map<string, { reads: boolean; joins: boolean }>();
@@ -62,8 +61,8 @@ export class View implements Seen {
   }
 
   /** The state of a client that got all of this view. */
-  get told(): Told {
-    return (this.#told ??= new Told(this));
+  get sentState(): SentState {
+    return (this.#sentState ??= new SentState(this));
   }
 
   /** Whether they see a room. */

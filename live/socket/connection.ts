@@ -4,7 +4,7 @@ import type { WebSocket } from "ws";
 import type { LiveLimits } from "../../config.js";
 import type { Author } from "../../db/contract/author.js";
 import type { Clock, Random } from "../../db/runtime.js";
-import type { Losses } from "../rules/losses.js";
+import type { Losses } from "../rules/sent-state.js";
 import type { View, WorldState } from "../rules/world-state.js";
 import { Close, pingFrame } from "./frame.js";
 import { Heartbeat } from "./heartbeat.js";
@@ -17,11 +17,11 @@ import { Pace, type Turns } from "./pace.js";
 export const MAX_FRAME = 1024 * 1024;
 
 /** What a connection needs of the rest. */
-export interface Surroundings {
+export interface ConnectionPorts {
   readonly clock: Clock;
   readonly random: Random;
   /** Writes what is due to connections. */
-  readonly pump: { add(writer: SocketWriter): void };
+  readonly flushQueue: { add(writer: SocketWriter): void };
   /** Watches connections with unsent data. */
   readonly backlog: { add(connection: Connection): void };
   readonly turns: Turns;
@@ -66,7 +66,7 @@ export class Connection {
   readonly loop: MessageLoop;
   readonly #ws: WebSocket;
   readonly #inflation: Inflation | undefined;
-  readonly #around: Surroundings;
+  readonly #around: ConnectionPorts;
   #ended = false;
   readonly #heartbeat: Heartbeat;
   #closing: { at: number; code: number } | undefined;
@@ -77,7 +77,7 @@ export class Connection {
     socket: Duplex,
     /** Of the client. */
     readonly address: string,
-    around: Surroundings,
+    around: ConnectionPorts,
     /** Takes compressed messages, if the client may send them. Then it also gets some. */
     inflation?: Inflation,
     /** The URL of the server as the client reached it, for links; empty if it is unknown. */

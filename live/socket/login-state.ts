@@ -1,7 +1,6 @@
 import type { Identity } from "../../plugins/auth/identity.js";
-import type { Losses } from "../rules/losses.js";
 import type { Bearer, ModerationState } from "../rules/rights.js";
-import type { Told } from "../rules/told.js";
+import type { Losses, SentState } from "../rules/sent-state.js";
 import type { View } from "../rules/world-state.js";
 import type { TokenBucket } from "./pace.js";
 
@@ -18,7 +17,7 @@ export interface Login extends Bearer {
   /** What the user has lost since the client got a state of the world, even if it is back. */
   losses?: Losses | undefined;
   /** The last state of the world that the client got, if it asked for changes. */
-  told?: Told;
+  sentState?: SentState;
   /** The view by which the client's list of channels was made last. */
   listed?: View;
   /** How many bytes the client may get of the states of the world. */

@@ -210,7 +210,7 @@ export class Outgoing {
 
 interface WriterPorts {
   /** Calls {@link SocketWriter.flush} of each writer that it was given. */
-  readonly pump: { add(writer: SocketWriter): void };
+  readonly flushQueue: { add(writer: SocketWriter): void };
   readonly limits: { readonly maxUnsent: number };
   readonly metrics: { sent(frames: number): void } | undefined;
 }
@@ -274,14 +274,14 @@ export class SocketWriter {
     return leftOf(this.#socket);
   }
 
-  /** Writes a piece in the next pass of the pump. */
+  /** Writes a piece in the next flush. */
   send(piece: Buffer, frames = 1): void {
     if (this.#owner.ended || this.dropIfSlow()) return;
     const isDue = this.#isDue;
     this.#outSize += piece.length;
     this.#outFrames += frames;
     this.#out.push(piece);
-    if (!isDue) this.#ports.pump.add(this);
+    if (!isDue) this.#ports.flushQueue.add(this);
   }
 
   /**
@@ -306,10 +306,10 @@ export class SocketWriter {
     if (this.dropIfSlow()) return;
     const isDue = this.#isDue;
     this.#pinged = content;
-    if (!isDue) this.#ports.pump.add(this);
+    if (!isDue) this.#ports.flushQueue.add(this);
   }
 
-  /** Whether the pump will call {@link flush}. */
+  /** Whether the flush queue will call {@link flush}. */
   get #isDue(): boolean {
     return this.#out.length > 0 || this.#pinged !== undefined;
   }
@@ -392,7 +392,7 @@ const SOCKETS_PER_CLOCK_READ = 32;
  * After each slice of sockets the event loop goes on, so that requests are served while
  * an event goes to thousands.
  */
-export class Pump {
+export class FlushQueue {
   #due: Due[] = [];
   #next = 0;
   #since = 0;

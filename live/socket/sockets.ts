@@ -7,7 +7,7 @@ import { type Clock, detach, type Random, sleep } from "../../db/runtime.js";
 import { networkOf } from "../../plugins/limits/guests.js";
 import { LiveError, problemOf, unavailable } from "../rules/problems.js";
 import type { Backlog } from "./backlog.js";
-import { Connection, type Surroundings } from "./connection.js";
+import { Connection, type ConnectionPorts } from "./connection.js";
 import { throwOut } from "./endings.js";
 import { Close, pushFrame } from "./frame.js";
 import { Agenda, TICK } from "./heartbeat.js";
@@ -82,7 +82,7 @@ interface SocketPorts extends MessagePorts {
   readonly store: { readonly worlds: WorldStore };
   /** Every open socket, logged in or not, by the id of its connection. */
   readonly sockets: Map<string, Connection>;
-  readonly pump: Surroundings["pump"];
+  readonly flushQueue: ConnectionPorts["flushQueue"];
   readonly backlog: Backlog;
   /** Whether people are logged in to a world. */
   readonly hasPeople: (world: string) => boolean;
@@ -107,7 +107,7 @@ interface SocketPorts extends MessagePorts {
 /** Gives sockets to the live layer, and looks after the connections over them. */
 export class Sockets {
   readonly #ports: SocketPorts;
-  readonly #around: Surroundings;
+  readonly #around: ConnectionPorts;
   readonly #looks = new Agenda<Connection>();
   readonly #waiting: Waiting;
   #stopTicks = () => {};
@@ -116,13 +116,13 @@ export class Sockets {
 
   constructor(ports: SocketPorts) {
     this.#ports = ports;
-    const { clock, random, pump, backlog, limits, metrics, log } = ports;
+    const { clock, random, flushQueue, backlog, limits, metrics, log } = ports;
     this.#ahead = clock.date() - clock.now();
     this.#waiting = new Waiting(limits.maxConnections);
     this.#around = {
       clock,
       random,
-      pump,
+      flushQueue,
       backlog,
       limits,
       metrics,

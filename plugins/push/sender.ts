@@ -188,7 +188,7 @@ export class PushSender {
     const payload = JSON.stringify({ ...texts, url, tag: name });
     const { default: webPush } = await import("web-push");
     const request = webPush.generateRequestDetails({ endpoint, keys: { p256dh, auth } }, payload, {
-      TTL_SECONDS,
+      TTL: TTL_SECONDS,
       urgency: "high",
     });
     const authorization = this.#authorization(

@@ -26,7 +26,7 @@ export interface AnnouncementPushPorts {
 type Saved = Extract<Entry, { announcement: string }>;
 
 /** The announcements of a world with connections. */
-interface Told {
+interface ActiveAnnouncements {
   /** The visible ones by id, as they were pushed last. */
   readonly known: Map<string, Announcement>;
   /** Rejects if they could not be read. */
@@ -40,7 +40,7 @@ interface Told {
 /** Pushes changes of announcements to the users of a world. */
 export class AnnouncementPushes {
   readonly #ports: AnnouncementPushPorts;
-  readonly #told = new Map<string, Told>();
+  readonly #active = new Map<string, ActiveAnnouncements>();
 
   /** The handlers of entries. */
   readonly handlers: EntryHandlers = {
@@ -53,35 +53,35 @@ export class AnnouncementPushes {
   }
 
   close(): void {
-    for (const { stopTimer } of this.#told.values()) stopTimer();
+    for (const { stopTimer } of this.#active.values()) stopTimer();
   }
 
   /** Watches a world with connections: its announcements expire. */
   async watch(world: string): Promise<void> {
-    let told = this.#told.get(world);
-    if (!told) {
-      told = {
+    let active = this.#active.get(world);
+    if (!active) {
+      active = {
         known: new Map(),
         loaded: Promise.resolve(),
         until: this.#ports.clock.date(),
         stopTimer: () => {},
       };
-      this.#told.set(world, told);
-      told.loaded = this.#load(world, told);
+      this.#active.set(world, active);
+      active.loaded = this.#load(world, active);
     }
-    await told.loaded;
+    await active.loaded;
   }
 
-  async #load(world: string, told: Told): Promise<void> {
+  async #load(world: string, active: ActiveAnnouncements): Promise<void> {
     try {
       for (const each of await this.#list(world)) {
         // A push in the meantime is newer.
-        if (!this.#isVisible(each) || told.known.has(each.id)) continue;
-        told.known.set(each.id, each);
+        if (!this.#isVisible(each) || active.known.has(each.id)) continue;
+        active.known.set(each.id, each);
       }
       this.#watch(world);
     } catch (error) {
-      if (this.#told.get(world) === told) this.#told.delete(world);
+      if (this.#active.get(world) === active) this.#active.delete(world);
       throw error;
     }
   }
@@ -91,18 +91,18 @@ export class AnnouncementPushes {
    * even after its end.
    */
   shown(world: string, visible: readonly Announcement[]): void {
-    const told = this.#told.get(world);
-    if (!told) return;
-    const unknown = visible.filter(({ id }) => !told.known.has(id));
+    const active = this.#active.get(world);
+    if (!active) return;
+    const unknown = visible.filter(({ id }) => !active.known.has(id));
     if (unknown.length === 0) return;
-    for (const each of unknown) told.known.set(each.id, each);
+    for (const each of unknown) active.known.set(each.id, each);
     this.#watch(world);
   }
 
   /** The last connection left a world. */
   unwatch(world: string): void {
-    this.#told.get(world)?.stopTimer();
-    this.#told.delete(world);
+    this.#active.get(world)?.stopTimer();
+    this.#active.delete(world);
   }
 
   #changed({ world, announcement: id, wasVisible, hidden }: Saved): void {
@@ -110,7 +110,7 @@ export class AnnouncementPushes {
       const all = await this.#list(world);
       const announcement = all.find((other) => other.id === id);
       if (announcement) {
-        await this.#tell(send, world, announcement, wasVisible, hidden);
+        await this.#sendChange(send, world, announcement, wasVisible, hidden);
       }
       this.#watch(world);
     });
@@ -120,7 +120,7 @@ export class AnnouncementPushes {
     return this.#ports.store.announcements.list(world);
   }
 
-  async #tell(
+  async #sendChange(
     send: Send,
     world: string,
     announcement: Announcement,
@@ -128,7 +128,7 @@ export class AnnouncementPushes {
     hidden?: Announcement,
   ): Promise<void> {
     const { id } = announcement;
-    const known = this.#told.get(world)?.known;
+    const known = this.#active.get(world)?.known;
     const name = "announcement.created_or_updated";
     if (this.#isVisible(announcement)) {
       const { is_visible, ...rest } = this.#sent(announcement);
@@ -150,19 +150,19 @@ export class AnnouncementPushes {
   }
 
   #watch(world: string): void {
-    const told = this.#told.get(world);
-    if (!told) return;
-    told.stopTimer();
+    const active = this.#active.get(world);
+    if (!active) return;
+    active.stopTimer();
     const { clock } = this.#ports;
     const now = clock.date();
     // The clock may have been set back.
-    told.until = Math.min(told.until, now);
-    const due = [...told.known.values()].flatMap(({ state, show_until }) =>
-      state === "active" && show_until !== null && show_until > told.until ? [show_until] : [],
+    active.until = Math.min(active.until, now);
+    const due = [...active.known.values()].flatMap(({ state, show_until }) =>
+      state === "active" && show_until !== null && show_until > active.until ? [show_until] : [],
     );
     if (due.length === 0) return;
     const wait = Math.max(0, Math.min(...due) - now);
-    told.stopTimer = clock.after(Math.min(wait, MAX_TIMER_MS), () => this.#expire(world));
+    active.stopTimer = clock.after(Math.min(wait, MAX_TIMER_MS), () => this.#expire(world));
   }
 
   #isVisible(announcement: Announcement): boolean {
@@ -177,17 +177,17 @@ export class AnnouncementPushes {
   #expire(world: string): void {
     this.#ports.pushes.push({ world }, async (send) => {
       const all = await this.#list(world);
-      const told = this.#told.get(world);
-      if (!told) return;
+      const active = this.#active.get(world);
+      if (!active) return;
       const now = this.#ports.clock.date();
       for (const announcement of all) {
         const { state, show_until } = announcement;
         if (state !== "active" || show_until === null) continue;
-        if (show_until > told.until && show_until <= now) {
-          await this.#tell(send, world, announcement, true);
+        if (show_until > active.until && show_until <= now) {
+          await this.#sendChange(send, world, announcement, true);
         }
       }
-      told.until = now;
+      active.until = now;
       this.#watch(world);
     });
   }

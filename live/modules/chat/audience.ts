@@ -9,14 +9,14 @@ import { Json, jsonOf, type Sendable } from "../../rules/encoding.js";
 import type { WorldState } from "../../rules/world-state.js";
 import type { Connection } from "../../socket/connection.js";
 import { textFrame } from "../../socket/frame.js";
-import type { Pump } from "../../socket/outgoing.js";
+import type { FlushQueue } from "../../socket/outgoing.js";
 import { absentUser, sharedUser } from "./chat-users.js";
 
 /** The ports of an audience. */
 export interface AudiencePorts {
   readonly clock: Clock;
   readonly limits: { readonly maxUnsent: number };
-  readonly pump: Pump;
+  readonly flushQueue: FlushQueue;
   readonly pushes: Pushes;
 }
 
@@ -24,7 +24,7 @@ export interface AudiencePorts {
 const MAX_INVOLVED = 5000;
 
 /** How many users of pages are remembered for one connection, and of how many pages. */
-const MAX_TOLD = 2000;
+const MAX_SENT_USERS = 2000;
 const MAX_PAGES = 32;
 
 const noReaders: readonly ReadonlySet<string>[] = [];
@@ -39,27 +39,27 @@ export class Listener {
   /** The moment before which it counts as having no users. */
   #since = 0;
   /** The users that it got in answers since. Others share the sets. */
-  #told = noReaders;
+  #sent = noReaders;
 
   constructor(readonly connection: Connection) {}
 
   /** From now on, no user counts as sent. */
   forget(): void {
     this.#since = ++moment;
-    this.#told = noReaders;
+    this.#sent = noReaders;
   }
 
   /** An answer carries these users. The set must not change any more. */
-  tell(users: ReadonlySet<string>): void {
+  markSent(users: ReadonlySet<string>): void {
     if (users.size === 0) return;
-    const known = this.#told.reduce((sum, { size }) => sum + size, 0);
-    const isFull = known > MAX_TOLD || this.#told.length === MAX_PAGES;
-    this.#told = isFull ? [users] : [...this.#told, users];
+    const known = this.#sent.reduce((sum, { size }) => sum + size, 0);
+    const isFull = known > MAX_SENT_USERS || this.#sent.length === MAX_PAGES;
+    this.#sent = isFull ? [users] : [...this.#sent, users];
   }
 
   /** @param pushed the moment of the last push of a user to all subscribers of a channel; -1 for never. */
   knows(user: string, pushed: number): boolean {
-    return pushed > this.#since || this.#told.some((users) => users.has(user));
+    return pushed > this.#since || this.#sent.some((users) => users.has(user));
   }
 
   /** @param pushed the earliest of the moments for several users; Infinity for no users. */
@@ -123,7 +123,7 @@ export class Subscription {
 export class Audience {
   readonly subscriptions = new Map<Connection, Subscription>();
   /** The moment of the last push of each user to all subscribers; the latest comes last. */
-  readonly #told = new Map<string, number>();
+  readonly #sent = new Map<string, number>();
 
   constructor(
     readonly channel: string,
@@ -146,7 +146,7 @@ export class Audience {
     const most = ports.limits.maxUnsent / 4;
     let sent = nothingSent;
     for (const batch of batchesOf(events, state.world.value, ports.clock.date(), most)) {
-      if (sent.total > 0) await ports.pump.drained();
+      if (sent.total > 0) await ports.flushQueue.drained();
       const to = only ? [only.listener.connection] : [...this.subscriptions.keys()];
       const began = ++moment;
       const { total, each } = await this.#push(ports, state, batch, to);
@@ -163,7 +163,7 @@ export class Audience {
     to: readonly Connection[],
   ): Promise<Sent> {
     const { ids, involved } = batch;
-    const before = involved.map((user) => this.#told.get(user) ?? -1);
+    const before = involved.map((user) => this.#sent.get(user) ?? -1);
     const earliest = Math.min(...before);
     return ports.pushes.walk(state, to, (connection, view) => {
       // It may have ended since the pass began. A successor gets only later events.
@@ -195,19 +195,19 @@ export class Audience {
   }
 
   /** When a subscriber got a user, as {@link Listener.knows} takes it. */
-  toldOf(user: string, by: Connection): number {
-    const at = this.subscriptions.has(by) ? this.#told.get(user) : undefined;
+  sentAt(user: string, by: Connection): number {
+    const at = this.subscriptions.has(by) ? this.#sent.get(user) : undefined;
     return at ?? -1;
   }
 
   #note(users: readonly string[], at: number): void {
     for (const user of users) {
-      this.#told.delete(user);
-      this.#told.set(user, at);
+      this.#sent.delete(user);
+      this.#sent.set(user, at);
     }
-    for (const user of this.#told.keys()) {
-      if (this.#told.size <= MAX_INVOLVED) break;
-      this.#told.delete(user);
+    for (const user of this.#sent.keys()) {
+      if (this.#sent.size <= MAX_INVOLVED) break;
+      this.#sent.delete(user);
     }
   }
 }

@@ -17,12 +17,12 @@ import { Feed, type FeedPorts } from "./feed.js";
 const MAX_CREATED = 200;
 
 /** A channel as a subscriber gets it, with large values as JSON. */
-type SentState = { [K in keyof ChannelState]: Sendable<ChannelState[K]> };
+type SentChannelState = { [K in keyof ChannelState]: Sendable<ChannelState[K]> };
 
 /** The part of the state that a returning subscriber missed, and the ids of the users in it. */
 interface Missed {
-  readonly more: Partial<SentState>;
-  readonly told: ReadonlySet<string>;
+  readonly more: Partial<SentChannelState>;
+  readonly sentUsers: ReadonlySet<string>;
 }
 
 /** The ports of channels. */
@@ -88,7 +88,7 @@ export class Channels {
     context: ChannelContext,
     since?: number,
     read?: (last: number) => Promise<Missed>,
-  ): Promise<SentState> {
+  ): Promise<SentChannelState> {
     const { connection, channel, direct, room } = context;
     const { subscription, isNew } = this.subscriptions.add(
       connection,
@@ -109,7 +109,7 @@ export class Channels {
       }
       const { listener } = subscription;
       listener.forget();
-      if (missed) listener.tell(missed.told);
+      if (missed) listener.markSent(missed.sentUsers);
       // A subscription that goes on must miss no event: its client need not fetch
       // the events before this answer.
       subscription.start(isNew ? last : undefined);
@@ -126,7 +126,7 @@ export class Channels {
     return this.subscriptions.of(channel)?.subscriptions.size ?? 0;
   }
 
-  async #stateOf(context: ChannelContext, last: number): Promise<SentState> {
+  async #stateOf(context: ChannelContext, last: number): Promise<SentChannelState> {
     const { connection, login, world, channel, room } = context;
     const state = { state: null, next_event_id: last + 1 };
     const reads = !room || mayInRoom(login, "chat.read", world.value, room.value);

@@ -67,7 +67,7 @@ async function subscribe(
       until: last,
       limit: MAX_MISSED,
     });
-    return { more: { events: results, users: users.json }, told: users.ids };
+    return { more: { events: results, users: users.json }, sentUsers: users.ids };
   });
 }
 
@@ -85,8 +85,8 @@ async function join(context: ChannelContext<ChatPorts>, payload: Commands["chat.
   const { channels } = ports;
   const isMember = await ports.store.chat.isMember(world, channel, me.id);
   // All subscribers get an event for a lasting membership.
-  const isTold = !isSilenced(me) && !joinsVolatile(context, payload.volatile);
-  const lasts = !isMember && isTold;
+  const isAnnounced = !isSilenced(me) && !joinsVolatile(context, payload.volatile);
+  const lasts = !isMember && isAnnounced;
   if (lasts && !ports.rates.mayJoinOrLeave(connection, me)) throw rateLimited();
   const wasSubscribed = channels.isSubscribed(connection, channel);
   // The state is that before the join, whose event is pushed.

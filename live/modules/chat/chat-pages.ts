@@ -75,14 +75,14 @@ export class PageCache {
   constructor(isCurrent: (world: string) => boolean) {
     const pages = new SharedReads<PageKey, Page>({
       isCurrent,
-      placeOf: ({ channel }) => channel,
+      scopeOf: ({ channel }) => channel,
       most: MAX_CACHED_PAGES,
       mostSize: MAX_CACHED_CHARACTERS,
       mostEach: MAX_PAGE_CHARACTERS,
       sizeOf: ({ size, found }) => size + USER_CHARACTERS * (1 + found.size),
     });
     this.#pages = pages;
-    const ofChannel = ({ channel }: { channel: string }) => pages.forgetPlace(channel);
+    const ofChannel = ({ channel }: { channel: string }) => pages.forgetScope(channel);
     const ofUser = ({ world, user }: { world: string; user: string }) =>
       pages.forget((key, page) => key.world === world && (!page || page.found.has(user)));
     const ofWorld = ({ world }: { world: string }) => this.forget(world);
@@ -298,7 +298,7 @@ function usersFor(
   // A push during a subscription may never be sent.
   const audience = until === undefined ? subscriptions.of(channel) : undefined;
   const unknown = involved.filter(
-    (id) => !listener.knows(id, audience?.toldOf(id, connection) ?? -1),
+    (id) => !listener.knows(id, audience?.sentAt(id, connection) ?? -1),
   );
   const knowsNobody = unknown.length === involved.length;
   let users = knowsNobody ? everybody.get(admin) : undefined;
@@ -306,7 +306,7 @@ function usersFor(
     users = shown(unknown);
     if (knowsNobody) everybody.set(admin, users);
   }
-  listener.tell(users.ids);
+  listener.markSent(users.ids);
   return users;
 }
 

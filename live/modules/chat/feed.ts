@@ -2,7 +2,7 @@ import type { ChatStore, Delivery } from "../../../db/contract/chat-store.js";
 import { type Clock, nextTurn } from "../../../db/runtime.js";
 import type { Outboxes } from "../../delivery/outbox.js";
 import type { EntryHandlers, EventOf } from "../../module.js";
-import type { Pump } from "../../socket/outgoing.js";
+import type { FlushQueue } from "../../socket/outgoing.js";
 
 /** How many events are delivered together at most, and read at a time. */
 const MAX_BATCH = 100;
@@ -40,7 +40,7 @@ export interface FeedPorts {
   /** The last entry of a world that this process has got. */
   readonly reached: (world: string) => number;
   readonly outboxes: Outboxes;
-  readonly pump: Pump;
+  readonly flushQueue: FlushQueue;
 }
 
 /** The ports of a feed to the senders of its events. */
@@ -162,7 +162,7 @@ export class Feed {
 
   /** Delivers the events that came. Later ones get a flush of their own, behind what else waits. */
   async #flush(stream: Stream): Promise<void> {
-    const { outboxes, pump } = this.#ports;
+    const { outboxes, flushQueue } = this.#ports;
     const { last, waiting } = stream;
     const isOver = () => stream.isOver;
     stream.isQueued = false;
@@ -181,7 +181,7 @@ export class Feed {
       for (const step of steps) await outboxes.persist(step, { isOver });
       stream.noticed = stream.cursor;
       // The next batch in the same turn could make a subscriber a slow reader.
-      if (batch.length > 1) await pump.drained();
+      if (batch.length > 1) await flushQueue.drained();
     }
     if (!stream.isQueued && this.#streams.get(stream.channel) === stream) {
       this.#streams.delete(stream.channel);

@@ -20,7 +20,7 @@ import {
   MAX_LISTED,
   MAX_LISTED_SIZE,
   may,
-  placeOf,
+  locationOf,
 } from "./shared.js";
 
 // The options of a poll, as clients send them.
@@ -100,7 +100,7 @@ const { create, update, remove, vote, pin, unpin } = itemHandlers({
   async vote(context, id, { options }) {
     const { ports, connection, room, me } = context;
     const voted = await ports.votes.vote(connection, room.value.id, id, () =>
-      ports.store.polls.vote(...placeOf(context), id, me.id, options, connection.author),
+      ports.store.polls.vote(...locationOf(context), id, me.id, options, connection.author),
     );
     const withResults = voted.options.length > 0 || seesAllResults(context);
     return sentPoll(voted.poll, withResults, asksForChanges(context));
@@ -128,7 +128,7 @@ export const polls: CommandTable<Extract<keyof Commands, `poll.${string}`>, Poll
 async function list(context: Context): Promise<Sendable<Commands["poll.list"]["result"]>> {
   const { ports, me } = context;
   const { polls } = ports.store;
-  const [world, room] = placeOf(context);
+  const [world, room] = locationOf(context);
   const all = may(context, "poll.manage");
   const list = await ports.lists.get({ world, room, all }, () =>
     polls.list(world, room, { limit: MAX_LISTED, size: MAX_LISTED_SIZE, isPublic: !all }),

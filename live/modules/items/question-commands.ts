@@ -22,7 +22,7 @@ import {
   MAX_LISTED,
   MAX_LISTED_SIZE,
   may,
-  placeOf,
+  locationOf,
 } from "./shared.js";
 
 /** What the commands about questions need. */
@@ -73,7 +73,7 @@ const { create, update, remove, vote, pin, unpin } = itemHandlers({
   async vote(context, id, { vote = true }) {
     const { ports, connection, me } = context;
     const question = await ports.store.questions.vote(
-      ...placeOf(context),
+      ...locationOf(context),
       id,
       me.id,
       vote === true,
@@ -111,7 +111,7 @@ type Listed = Commands["question.list"]["result"];
 async function list(context: Context): Promise<Sendable<Listed>> {
   const { ports, me } = context;
   const { questions } = ports.store;
-  const [world, room] = placeOf(context);
+  const [world, room] = locationOf(context);
   const all = seesAll(context);
   const { voted, hasHidden } = await questions.ofUser(world, room, me.id);
   const read = (user: string) =>

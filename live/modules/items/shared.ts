@@ -92,7 +92,7 @@ export function itemHandlers<N extends ItemName, P extends ItemPorts, I extends 
     const draft = kind.draft(context, payload);
     const { author } = context.connection;
     const store = storeOf(context);
-    const item = await store.create(...placeOf(context), draft, author);
+    const item = await store.create(...locationOf(context), draft, author);
     return named(kind.sent(item, context));
   }
 
@@ -100,7 +100,7 @@ export function itemHandlers<N extends ItemName, P extends ItemPorts, I extends 
     requireTexts(context, payload);
     const changes = kind.changes(context, payload);
     const { ports, me, connection } = context;
-    const item = [...placeOf(context), idIn(payload.id)] as const;
+    const item = [...locationOf(context), idIn(payload.id)] as const;
     const by = [me.id, connection.author] as const;
     const update = await storeOf(context).update(...item, changes, ...by);
     kind.changed?.(ports, update);
@@ -108,7 +108,7 @@ export function itemHandlers<N extends ItemName, P extends ItemPorts, I extends 
   }
 
   async function remove(context: Context, payload: Named) {
-    const item = [...placeOf(context), idIn(payload.id)] as const;
+    const item = [...locationOf(context), idIn(payload.id)] as const;
     const { author } = context.connection;
     const { id } = await storeOf(context).delete(...item, author);
     return named(id);
@@ -126,7 +126,7 @@ export function itemHandlers<N extends ItemName, P extends ItemPorts, I extends 
 
   function pinned(context: Context, id: string | null) {
     const by = [context.me.id, context.connection.author] as const;
-    return storeOf(context).pin(...placeOf(context), id, ...by);
+    return storeOf(context).pin(...locationOf(context), id, ...by);
   }
 
   async function pin(context: Context, payload: Named) {
@@ -147,7 +147,7 @@ export function itemHandlers<N extends ItemName, P extends ItemPorts, I extends 
 const idIn = (value: unknown): string => (typeof value === "string" ? value : "");
 
 /** The ids of the world and of the room that the payload names. */
-export const placeOf = ({
+export const locationOf = ({
   connection,
   room,
 }: Pick<RoomContext<unknown, Sender>, "connection" | "room">) =>
@@ -255,7 +255,7 @@ export class ItemLists<I extends Item> {
   constructor(kind: ItemName, isCurrent: (world: string) => boolean) {
     const lists = new SharedReads<ListKey, SharedList<I>>({
       isCurrent,
-      placeOf: ({ room }) => room,
+      scopeOf: ({ room }) => room,
       most: MAX_LISTS,
       mostSize: MAX_SIZE,
       mostEach: MAX_LIST,
@@ -263,7 +263,7 @@ export class ItemLists<I extends Item> {
       sizeOf: ({ items }) => 3 * JSON.stringify(items).length,
     });
     this.#lists = lists;
-    const ofRoom = ({ room }: { room: string }) => lists.forgetPlace(room);
+    const ofRoom = ({ room }: { room: string }) => lists.forgetScope(room);
     const ofWorld = ({ world }: { world: string }) => this.forget(world);
     this.handlers = {
       [`${kind}.saved`]: ofRoom,

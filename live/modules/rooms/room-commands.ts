@@ -21,7 +21,7 @@ import {
   type LiveModule,
   type RoomContext,
 } from "../../module.js";
-import type { Doors } from "../../people/doors.js";
+import type { Arrivals } from "../../people/arrivals.js";
 import type { Presence } from "../../people/presence.js";
 import type { Rates } from "../../people/rates.js";
 import { invalidPayload, LiveError, rateLimited } from "../../rules/problems.js";
@@ -34,7 +34,7 @@ export interface RoomPorts {
   readonly clock: Clock;
   readonly store: { readonly rooms: RoomStore; readonly users: UserStore };
   readonly rates: Rates;
-  readonly doors: Doors;
+  readonly arrivals: Arrivals;
   readonly presence: Presence;
   /** Counts a reaction in a room. */
   readonly react: (world: string, room: string, user: string, emoji: string) => void;
@@ -227,11 +227,11 @@ async function enter({ ports, connection, login, world, room, me, may }: RoomCon
   // A user who is inside enters again all the same, but without a push to others.
   if (!told && !again) throw rateLimited();
   const watches = mayInRoom(login, "room.viewers", world.value, room.value);
-  ports.doors.enterRoom(connection, id, watches, told);
+  ports.arrivals.enterRoom(connection, id, watches, told);
   if (!watches) return {};
   const found = await viewersIn(ports, connection.world, id, me.id).catch((error: unknown) => {
     // A command that is refused has changed nothing.
-    if (!again) ports.doors.leaveRoom(connection, id);
+    if (!again) ports.arrivals.leaveRoom(connection, id);
     throw error;
   });
   const admin = may("user.manage");
@@ -268,7 +268,7 @@ async function viewersIn(
 }
 
 async function leave({ ports, connection, room }: RoomContext<RoomPorts>) {
-  ports.doors.leaveRoom(connection, room.value.id);
+  ports.arrivals.leaveRoom(connection, room.value.id);
   return {};
 }
 

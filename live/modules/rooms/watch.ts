@@ -3,7 +3,7 @@ import type { UserStore, WorldStore } from "../../../db/contract/store.js";
 import { kindOf } from "../../../db/rules/user-rows.js";
 import { type Clock, detach } from "../../../db/runtime.js";
 import type { Outboxes } from "../../delivery/outbox.js";
-import type { Pushes, Tell } from "../../delivery/push.js";
+import type { Pushes, PushTask } from "../../delivery/push.js";
 import type { Hub } from "../../people/hub.js";
 import type { CrowdListener, KnownConnection } from "../../people/presence.js";
 import { mayInWorld } from "../../rules/rights.js";
@@ -100,7 +100,7 @@ export class RoomWatch implements CrowdListener {
     tellChannels(world, user, by).catch((error) => log.error(error));
   }
 
-  #toViewers(world: string, room: string, tell: Tell): void {
+  #toViewers(world: string, room: string, tell: PushTask): void {
     if (this.#ports.hub.watching(world, room).size === 0) return;
     const audience = { world, room, watching: true };
     this.#ports.pushes.push(audience, tell, { queue: world });

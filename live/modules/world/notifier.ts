@@ -5,7 +5,7 @@ import type { Scope } from "../../../schemas/plain/permissions.js";
 import type { PermissionConfig } from "../../../schemas/rules.js";
 import type { World } from "../../../schemas/worlds.js";
 import type { Outboxes } from "../../delivery/outbox.js";
-import type { FrameFor, Pushes, Send, Tell } from "../../delivery/push.js";
+import type { FrameFor, Pushes, Send, PushTask } from "../../delivery/push.js";
 import type { EntryHandlers } from "../../module.js";
 import type { Gathering, Hub } from "../../people/hub.js";
 import { encoded } from "../../rules/encoding.js";
@@ -110,7 +110,7 @@ export class Notifier {
       const toAll = this.#pending.get(world)!;
       this.#pending.delete(world);
       this.#enforcement.checkRights(world);
-      const tell: Tell = (send, _, people) => this.#tell(world, toAll, send, people);
+      const tell: PushTask = (send, _, people) => this.#tell(world, toAll, send, people);
       this.#ports.pushes.push({ world }, tell);
     };
     const options = { interval: COALESCED, collects: true };
@@ -186,7 +186,7 @@ export class Notifier {
 
   /** @param rules that the room had: only users who saw it get the push. */
   #deleted(world: string, id: string, rules: PermissionConfig): void {
-    const { doors, pushes } = this.#ports;
+    const { arrivals, pushes } = this.#ports;
     const room = { id, permission_config: rules };
     const frame = pushFrame("room.delete", { id });
     const frameFor: FrameFor = (connection, { state }) => {
@@ -199,7 +199,7 @@ export class Notifier {
     };
     pushes.push({ world }, async (send, _, people) => {
       for (const connection of [...people.inRoom(id)]) {
-        doors.leaveRoom(connection, id);
+        arrivals.leaveRoom(connection, id);
       }
       await send(frameFor);
     });

@@ -3,12 +3,18 @@ import { LRUCache } from "lru-cache";
 import { type Clock, detach } from "../../../db/runtime.js";
 import type { Outboxes } from "../../delivery/outbox.js";
 import type { Piece, Pushes } from "../../delivery/push.js";
-import type { Doors } from "../../people/doors.js";
+import type { Arrivals } from "../../people/arrivals.js";
 import type { Hub } from "../../people/hub.js";
 import { jsonOf } from "../../rules/encoding.js";
-import type { LessenedView, Losses } from "../../rules/losses.js";
+import {
+  changeOf,
+  type Differences,
+  type LessenedView,
+  type Losses,
+  type Seen,
+  type SentState,
+} from "../../rules/sent-state.js";
 import type { Counting, SentCrowds } from "../../rules/shapes.js";
-import { changeOf, type Differences, type Seen, type Told } from "../../rules/told.js";
 import { View, type WorldState, type WorldStates } from "../../rules/world-state.js";
 import type { Connection } from "../../socket/connection.js";
 import { frameAround, textFrame } from "../../socket/frame.js";
@@ -32,7 +38,7 @@ export interface WorldPushPorts {
   readonly log: FastifyBaseLogger;
   readonly outboxes: Outboxes;
   readonly pushes: Pushes;
-  readonly doors: Doors;
+  readonly arrivals: Arrivals;
   readonly crowdsIn: (world: string, counting: Counting) => SentCrowds;
   /** Ends the subscriptions to channels that a connection may not see any more. */
   readonly keepChannels: (connection: Connection, view: View) => void;
@@ -46,7 +52,7 @@ type Sent = View | LessenedView;
 /** One pass over connections. Frames that many of them share are encoded once. */
 class Pass {
   readonly states = new LRUCache<Sent, Buffer>({ max: KEPT_VIEWS });
-  readonly changes = new LRUCache<Sent, Map<Told, Buffer | undefined>>({ max: KEPT_VIEWS });
+  readonly changes = new LRUCache<Sent, Map<SentState, Buffer | undefined>>({ max: KEPT_VIEWS });
 
   /** The connections that may read the chat of some room again. */
   readonly regaining: Connection[] = [];
@@ -122,44 +128,44 @@ export class WorldPushes {
 
   /** Whether a client that asked for changes has got a room, or is about to get it. */
   knows({ login }: Connection, room: string): boolean {
-    return login!.changes && (login!.told?.has(room) ?? true);
+    return login!.changes && (login!.sentState?.has(room) ?? true);
   }
 
   /** The schedule of a room was pushed by itself to the people in it. */
   scheduled(people: readonly Connection[], room: string, schedule_data: object): void {
-    const next = new Map<Told, Told>();
+    const next = new Map<SentState, SentState>();
     for (const { login } of people) {
-      const told = login?.told;
-      const json = told?.room(room);
-      if (!told || !json) continue;
-      if (!next.has(told)) {
+      const sentState = login?.sentState;
+      const json = sentState?.room(room);
+      if (!sentState || !json) continue;
+      if (!next.has(sentState)) {
         const known = JSON.parse(json) as object;
-        next.set(told, told.with(room, jsonOf({ ...known, schedule_data })));
+        next.set(sentState, sentState.with(room, jsonOf({ ...known, schedule_data })));
       }
-      login.told = next.get(told)!;
+      login.sentState = next.get(sentState)!;
     }
   }
 
   /** A room was pushed by itself. @param json undefined if it was deleted. */
   pushed(connection: Connection, room: string, json: string | undefined): void {
     const { login } = connection;
-    if (login?.told) login.told = login.told.with(room, json);
+    if (login?.sentState) login.sentState = login.sentState.with(room, json);
   }
 
   #pieceFor(connection: Connection, login: Login, view: View, pass: Pass): Piece | undefined {
-    const { told, losses } = login;
+    const { sentState, losses } = login;
     // Otherwise, the answer to the login will have this state.
-    if (login.changes && !told) return undefined;
+    if (login.changes && !sentState) return undefined;
     login.losses = undefined;
     const lessened = losses && view.without(losses);
     // Meanwhile something may have been withheld, so the client has to see both.
     const frames = [lessened, view].flatMap((sent, i, all) => {
       if (!sent) return [];
       if (!login.changes) return this.#wholeFrame(sent, pass);
-      const base = i === 0 ? told : (all[0]?.told ?? told);
+      const base = i === 0 ? sentState : (all[0]?.sentState ?? sentState);
       return this.#changeFrame(base!, sent, pass) ?? [];
     });
-    if (login.changes) login.told = view.told;
+    if (login.changes) login.sentState = view.sentState;
     pass.list(connection, view, losses);
     this.#waiting.get(connection.world)?.delete(connection);
     if (frames.length === 0) return undefined;
@@ -174,14 +180,14 @@ export class WorldPushes {
     return frame;
   }
 
-  #changeFrame(told: Told, sent: Sent, pass: Pass): Buffer | undefined {
+  #changeFrame(sentState: SentState, sent: Sent, pass: Pass): Buffer | undefined {
     let known = pass.changes.get(sent);
     if (!known) pass.changes.set(sent, (known = new Map()));
-    if (!known.has(told)) {
+    if (!known.has(sentState)) {
       const hints = pass.hints && sent instanceof View && sent.mayUpdate;
-      known.set(told, this.#changes(told, sent, hints));
+      known.set(sentState, this.#changes(sentState, sent, hints));
     }
-    return known.get(told);
+    return known.get(sentState);
   }
 
   /** The push of a state to one connection; undefined if it knows all of it. */
@@ -189,10 +195,10 @@ export class WorldPushes {
     const view = connection.viewOf(state);
     const login = connection.login!;
     if (!login.changes) return this.#state(view);
-    const { told } = login;
-    if (!told) return undefined;
-    login.told = view.told;
-    return this.#changes(told, view, false);
+    const { sentState } = login;
+    if (!sentState) return undefined;
+    login.sentState = view.sentState;
+    return this.#changes(sentState, view, false);
   }
 
   #state(view: Sent): Buffer {
@@ -202,8 +208,8 @@ export class WorldPushes {
   }
 
   /** @param always whether an empty change is sent, too. */
-  #changes(told: Told, view: Sent, always: boolean): Buffer | undefined {
-    const differences = told.differences(view);
+  #changes(sentState: SentState, view: Sent, always: boolean): Buffer | undefined {
+    const differences = sentState.differences(view);
     if (!differences && !always) return undefined;
     const crowds = this.#crowds(view, "counts");
     return textFrame(`["world.changed",${changeOf(differences ?? nothing, view, crowds)}]`);
@@ -217,7 +223,7 @@ export class WorldPushes {
   #keepRights(connection: Connection, view: View): void {
     const { hub } = this.#ports;
     for (const id of [...connection.rooms]) {
-      if (!view.sees(id)) this.#ports.doors.leaveRoom(connection, id);
+      if (!view.sees(id)) this.#ports.arrivals.leaveRoom(connection, id);
       else hub.enter(connection, id, view.watches(id));
     }
     this.#ports.keepChannels(connection, view);

@@ -12,7 +12,7 @@ import { Hub } from "../../../live/people/hub.js";
 import { type View, WorldState, type WorldStates } from "../../../live/rules/world-state.js";
 import type { Connection } from "../../../live/socket/connection.js";
 import { textFrame } from "../../../live/socket/frame.js";
-import { Pump } from "../../../live/socket/outgoing.js";
+import { FlushQueue } from "../../../live/socket/outgoing.js";
 import { Buckets, TokenBucket } from "../../../live/socket/pace.js";
 import type { Client } from "../../protocol/simulation/live/client.js";
 import { House } from "../../protocol/simulation/live/house.js";
@@ -43,7 +43,7 @@ function stage(...users: string[]) {
   const clock = new ProcessTime(timeline);
   const log = pino({ level: "silent" });
   const hub = new Hub();
-  const outboxes = new Outboxes({ clock, log, pump: new Pump(clock) });
+  const outboxes = new Outboxes({ clock, log, flushQueue: new FlushQueue(clock) });
   const states = { get: async () => ({}) } as unknown as WorldStates;
   const ports = { clock, hub, outboxes, states };
   const people = users.map((user) => {

@@ -212,7 +212,7 @@ export class Notices {
     const notice = notified.length > 0 ? await this.#frameOf(state, event) : undefined;
     const isNotified = new Set(notified);
     for (const reader of concerned) {
-      this.#whenTold(reader, delivery, () => {
+      this.#whenSent(reader, delivery, () => {
         if (!notice || !isNotified.has(reader.user)) return;
         for (const connection of this.#connectionsOf(reader)) {
           connection.push(unread);
@@ -226,7 +226,7 @@ export class Notices {
    * Runs work as soon as a user has got the direct channel of a message, and after the work
    * of earlier messages.
    */
-  #whenTold(reader: ReadState, { event: { channel }, appeared }: Delivery, act: () => void): void {
+  #whenSent(reader: ReadState, { event: { channel }, appeared }: Delivery, act: () => void): void {
     const { notices, direct } = reader;
     const appears = appeared.includes(reader.user);
     const before = notices.get(channel);

@@ -13,8 +13,8 @@ import type { Snapshots } from "./snapshots.js";
 /** How long a login waits until the log of its world can be read, in milliseconds. */
 const FOLLOW_TIMEOUT_MS = 2000;
 
-/** The ports of doors. */
-export interface DoorPorts {
+/** What admitting connections needs. */
+export interface ArrivalPorts {
   readonly clock: Clock;
   readonly log: FastifyBaseLogger;
   readonly events: Events;
@@ -31,12 +31,12 @@ export interface DoorPorts {
 }
 
 /** Lets connections into worlds and rooms, and out of them. */
-export class Doors {
-  readonly #ports: DoorPorts;
+export class Arrivals {
+  readonly #ports: ArrivalPorts;
   /** The connections for which this process follows their worlds. */
   readonly #following = new Set<Connection>();
 
-  constructor(ports: DoorPorts) {
+  constructor(ports: ArrivalPorts) {
     this.#ports = ports;
   }
 
