@@ -73,7 +73,7 @@ export { default as Fastify } from "fastify";
 export * from "./db/open.js";
 export type * from "./db/contract/engines.js";
 export type * from "./db/contract/events.js";
-export type * from "./db/contract/files.js";
+export type * from "./db/contract/file-store.js";
 export type * from "./db/contract/store.js";
 export type { Identity } from "./plugins/auth/identity.js";
 export { type Admission, type Requirement, routesRequire } from "./plugins/auth/guard.js";
