@@ -2,7 +2,7 @@ import { createReadStream } from "node:fs";
 import { type FileHandle, open } from "node:fs/promises";
 import type { Lines } from "../db/contract/selections.js";
 import { isLaidInLines, isOfRows, relaid } from "../db/copies/world-lines.js";
-import { unnamedFile } from "../db/maintenance/archive.js";
+import { unnamedFile } from "../db/local/work-folder.js";
 import type { WorldCopy } from "../schemas/documents/world-document.js";
 import { Failure } from "../schemas/plain/failure.js";
 import { context } from "./output.js";

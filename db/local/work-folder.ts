@@ -1,5 +1,6 @@
 import { randomUUID } from "node:crypto";
-import { access, mkdir, mkdtemp, readdir, rm } from "node:fs/promises";
+import { access, type FileHandle, mkdir, mkdtemp, open, readdir, rm } from "node:fs/promises";
+import { tmpdir } from "node:os";
 import { dirname, join, resolve } from "node:path";
 import Database from "better-sqlite3";
 import { asStoreError, syncFolder, unlessMissing, unlinked, write } from "./disk.js";
@@ -160,3 +161,24 @@ export const exists = (path: string): Promise<boolean> =>
     () => true,
     () => false,
   );
+
+/**
+ * Copies bytes to a temporary file without a name, so that a killed process leaves nothing.
+ * The caller closes it.
+ */
+export async function unnamedFile(bytes: AsyncIterable<Uint8Array | string>): Promise<FileHandle> {
+  const folder = await mkdtemp(join(tmpdir(), "foyer-"));
+  let file: FileHandle;
+  try {
+    file = await open(join(folder, "copy"), "wx+", 0o600);
+  } finally {
+    await rm(folder, { recursive: true, force: true });
+  }
+  try {
+    for await (const chunk of bytes) await file.appendFile(chunk);
+    return file;
+  } catch (error) {
+    await file.close();
+    throw error;
+  }
+}

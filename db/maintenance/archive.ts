@@ -1,6 +1,5 @@
 import { createReadStream, createWriteStream, fstatSync, read } from "node:fs";
-import { type FileHandle, mkdtemp, open, rename, rm, stat } from "node:fs/promises";
-import { tmpdir } from "node:os";
+import { rename, stat } from "node:fs/promises";
 import { dirname, join, resolve } from "node:path";
 import { pipeline } from "node:stream/promises";
 import { Header, Parser, Pax, type ReadEntry } from "tar";
@@ -121,27 +120,6 @@ export async function* entriesOf(
     }
   } finally {
     source.destroy();
-  }
-}
-
-/**
- * Copies bytes to a temporary file without a name, so that a killed process leaves nothing.
- * The caller closes it.
- */
-export async function unnamedFile(bytes: AsyncIterable<Uint8Array | string>): Promise<FileHandle> {
-  const folder = await mkdtemp(join(tmpdir(), "foyer-"));
-  let file: FileHandle;
-  try {
-    file = await open(join(folder, "copy"), "wx+", 0o600);
-  } finally {
-    await rm(folder, { recursive: true, force: true });
-  }
-  try {
-    for await (const chunk of bytes) await file.appendFile(chunk);
-    return file;
-  } catch (error) {
-    await file.close();
-    throw error;
   }
 }
 

@@ -7,7 +7,8 @@ import { setTimeout as sleep } from "node:timers/promises";
 import type { ReadEntry } from "tar";
 import type { FileStore, StoredBytes } from "../contract/file-store.js";
 import type { FileDigest, Store, WorldStore } from "../contract/store.js";
-import { entriesOf, type NewEntry, newFile, unnamedFile, writeArchive } from "./archive.js";
+import { unnamedFile } from "../local/work-folder.js";
+import { entriesOf, type NewEntry, newFile, writeArchive } from "./archive.js";
 import { ArchiveError, entryAt, pathOfFile, timeOf } from "./manifest.js";
 
 // A world with its files: a tar with the bytes of the files, as a backup has them, and last the

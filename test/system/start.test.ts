@@ -217,7 +217,7 @@ void t.test("the modules of the library share their classes", async (t) => {
     await assert.rejects(server.createWorld({ id: "a b" }), InvalidData);
     const { id } = await server.createWorld({ id: "fair" });
     assert.ok(await server.token(id));
-    await assert.rejects(server.token("none"), ({ stack }) => /worlds\\.ts:\\d+/.test(stack));
+    await assert.rejects(server.token("none"), ({ stack }) => /world-management\\.ts:\\d+/.test(stack));
     await server.close();
     // The program's TypeBox knows the kinds of the schemas.
     assert.equal(Value.Check(Type.Object({ name: Room.properties.name }), { name: "Hall" }), true);`,
