@@ -94,7 +94,7 @@ void t.test("what another process works on is left alone", async (t) => {
   const files = filesIn(t, dataDir);
   const child = run(
     t,
-    `import { LocalFiles } from "blobs/folder/files.js";
+    `import { LocalFiles } from "blobs/folder/local-files.js";
      const files = new LocalFiles(${JSON.stringify(dataDir)});
      await files.put("pub/whole", [Buffer.from("x")], async () => {
        process.stdout.write("ready");
@@ -162,7 +162,7 @@ for (const [moment, isGone] of Object.entries({ before: false, after: true })) {
     const child = run(
       t,
       `import { deleteFile } from "worlds.js";
-       import { LocalFiles } from "blobs/folder/files.js";
+       import { LocalFiles } from "blobs/folder/local-files.js";
        import { openSqliteStore } from "engines/sqlite/index.js";
        const dataDir = ${JSON.stringify(dataDir)};
        const store = openSqliteStore(dataDir);
