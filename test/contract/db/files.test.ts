@@ -161,7 +161,7 @@ for (const [moment, isGone] of Object.entries({ before: false, after: true })) {
     const { dataDir, id, key, store, files, counts, findings } = await oneFile(t);
     const child = run(
       t,
-      `import { deleteFile } from "worlds.js";
+      `import { deleteFile } from "world-management.js";
        import { LocalFiles } from "blobs/folder/local-files.js";
        import { openSqliteStore } from "engines/sqlite/index.js";
        const dataDir = ${JSON.stringify(dataDir)};
