@@ -10,7 +10,7 @@ import { OwnUser, userCommands, userPushes } from "./users.js";
 import { worldCommands, worldPushes, WorldState } from "./world.js";
 export * from "./announcements.js";
 export * from "./chat.js";
-export * from "./values.js";
+export { LiveProblem, Login } from "./values.js";
 export * from "./polls.js";
 export * from "./program.js";
 export * from "./questions.js";
