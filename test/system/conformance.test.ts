@@ -231,7 +231,7 @@ void t.test("wrong usage, and a server that cannot be used", async (t) => {
 });
 
 /** In how many worlds the rows run at the same time: most wait for most of the time. */
-const WORLDS = 3;
+const WORLDS = 6;
 
 /**
  * The parts that are tried. A landing tries all on two nodes, and with SQLite one that the seed
