@@ -27,7 +27,7 @@ import { originForm, requestIds } from "./plugins/http/protocol.js";
 import guests from "./plugins/limits/guests.js";
 import { QuietRequests } from "./plugins/logging.js";
 import mediaPlugin from "./plugins/media/stored-files.js";
-import type { Gather } from "./plugins/metrics.js";
+import type { Gather } from "./plugins/gather.js";
 import openapi from "./plugins/openapi/openapi-document.js";
 import { declarePermissions, expectKnownOptions } from "./plugins/options.js";
 import outbound from "./plugins/outbound/outbound.js";

@@ -6,7 +6,7 @@ import { AggregatorRegistry } from "prom-client";
 import type { Config } from "./config.js";
 import { relayMessages } from "./db/bus/cluster.js";
 import { createLogger } from "./plugins/logging.js";
-import type { Gather } from "./plugins/metrics.js";
+import type { Gather } from "./plugins/gather.js";
 import type { SetupKey } from "./plugins/setup.js";
 import { startLine } from "./plugins/start-line.js";
 import { Failure } from "./schemas/plain/failure.js";

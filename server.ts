@@ -8,7 +8,7 @@ import { detach } from "./db/runtime.js";
 import { openEngines } from "./db/open.js";
 import { openControl } from "./live/control.js";
 import { createLogger } from "./plugins/logging.js";
-import type { Gather } from "./plugins/metrics.js";
+import type { Gather } from "./plugins/gather.js";
 import type { SetupKey } from "./plugins/setup.js";
 import { startLine } from "./plugins/start-line.js";
 import { Failure } from "./schemas/plain/failure.js";

@@ -4,6 +4,7 @@ import { collectDefaultMetrics, Counter, Gauge, Histogram, Registry } from "prom
 import type { SharedHealth } from "../db/contract/engines.js";
 import type { Counts } from "../db/contract/store.js";
 import { version } from "../schemas/plain/version.js";
+import type { Gather } from "./gather.js";
 
 /** The counts of one application. */
 export interface Metrics {
@@ -172,9 +173,3 @@ export default fp<{ gather?: Gather }>(
   },
   { name: "metrics", dependencies: ["engines"] },
 );
-
-/**
- * Turns the counts of this process, and perhaps of others, into text for Prometheus. Its
- * argument is a registry of prom-client, which the types of the library need not know.
- */
-export type Gather = (own: { metrics(): Promise<string> }) => Promise<string>;

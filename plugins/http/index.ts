@@ -12,7 +12,7 @@ import { guardOf } from "../auth/guard.js";
 import overload from "../limits/overload.js";
 import rate from "../limits/rate.js";
 import requestLog from "../logging.js";
-import type { Gather } from "../metrics.js";
+import type { Gather } from "../gather.js";
 import { isConditional, unversioned } from "../replies.js";
 import { refuseCoded, refuseUnknown } from "../validation.js";
 import { guardBodyLimits } from "./body-limits.js";
