@@ -22,7 +22,7 @@
 // The counts of `chat.notification_counts` are those of stored notifications: messages of direct
 // channels and mentions. A mark removes them up to its event.
 //
-// The parts: `read-states.ts` handles logins, marks, and changes of memberships. `notices.ts` gets
+// The parts: `read-states.ts` handles logins, marks, and changes of memberships. `unread-notices.ts` gets
 // each event after its subscribers. It has, by channel, the connected users who are on its unread
 // list, and sends the pushes about one new message. `own-channels.ts`
 // sends users the list of their channels when it changes; a notice about a direct channel waits
