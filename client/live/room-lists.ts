@@ -152,8 +152,8 @@ export abstract class Items<T extends Listed> implements AsyncIterable<readonly 
 
   /**
    * A slow consumer gets the last list only. The iteration ends with `close()`; it throws
-   * a {@link LiveError} when the room or the right to read is lost, when the room takes no
-   * polls any more, or when the server turns the client away.
+   * a {@link LiveError} when the user loses the room or the right to read it, when the room no
+   * longer offers polls, or when the server refuses the client.
    */
   [Symbol.asyncIterator](): AsyncIterableIterator<readonly T[], undefined> {
     return this.#list.read();

@@ -99,7 +99,7 @@ export const USER_ORDERS: Record<UserOrdering, string> = {
   "-last_seen": "last_seen DESC, id",
 };
 
-/** The rows of a page. SQLite takes no offset beyond 64 bits, and a client may ask for any page. */
+/** The rows of a page. A client may ask for any page, and SQLite rejects offsets above 64 bits. */
 export const rangeOf = ({ page, pageSize }: PageSelection, count: number) => ({
   limit: pageSize,
   offset: Math.min((page - 1) * pageSize, count),

@@ -166,7 +166,7 @@ const UNSPACED = ["Han", "Hiragana", "Katakana", "Thai", "Lao", "Khmer", "Myanma
 /** A word. A longer one counts as several: an index does not take words of any length. */
 const WORD = new RegExp(`[${UNSPACED}]|(?:(?![${UNSPACED}])[\\p{L}\\p{N}]){1,40}`, "gu");
 
-/** Characters that nobody sees, and marks such as accents. */
+/** Invisible characters, and combining marks such as accents. */
 const UNSEEN = /[\p{M}\p{Default_Ignorable_Code_Point}]/gu;
 
 /** The different words of a text, without differences of case, width and accents. */

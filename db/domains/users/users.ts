@@ -31,7 +31,7 @@ const creating = (name: "token_id" | "client_id") =>
 const CREATE_BY_TOKEN = creating("token_id");
 const CREATE_BY_CLIENT = creating("client_id");
 
-/** Refreshes a known user, if nobody else can see a difference: so most logins are one statement. */
+/** Updates the login times of a user who looks the same to others, so most logins are one statement. */
 const entering = (name: "token_id" | "client_id") =>
   `UPDATE users SET last_seen = $4, last_login = coalesce($5, last_login)
    WHERE world_id = $1 AND foyer_digest(${name}) = foyer_digest($2) AND ${name} = $2

@@ -36,7 +36,7 @@ const ABANDONED = "touched < CAST($1 AS BIGINT)";
 
 const cutoff = () => Date.now() - ABANDONED_MS;
 
-/** Says that a process works on a world that nobody sees. @returns whether there is one. */
+/** Records that a process is working on a hidden world. @returns whether the world exists. */
 export const touchHidden = async (sql: Sql, world: string): Promise<boolean> =>
   (await sql.run(`${TOUCH} AND touched IS NOT NULL`, [world, Date.now()])) > 0;
 
@@ -48,7 +48,7 @@ export async function hideWorld(sql: Sql, world: string): Promise<boolean> {
 }
 
 /**
- * Removes some rows of a world that nobody sees.
+ * Deletes some rows of a hidden world.
  * @param rows how many, over all tables.
  * @returns whether nothing is left, not even its id.
  */
@@ -93,7 +93,7 @@ async function removeRows(
   return true;
 }
 
-/** A world that nobody sees, and on which no process has worked for a while. */
+/** Finds a hidden world on which no process has worked for a while. */
 export const findAbandoned = (sql: Sql): Promise<string | undefined> =>
   sql.value(`SELECT id FROM world_ids WHERE ${ABANDONED} ORDER BY touched LIMIT 1`, [cutoff()]);
 

@@ -206,7 +206,7 @@ export class Database {
     return this.#pool.alone(`VACUUM ${tables.join(", ")}`);
   }
 
-  /** Makes an index anew, without what dead versions of rows had in it. */
+  /** Rebuilds an index, so that it no longer holds values of dead rows. */
   reindex(index: string): Promise<void> {
     return this.#pool.alone(`REINDEX INDEX ${index}`);
   }
